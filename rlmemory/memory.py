@@ -1,0 +1,258 @@
+"""The replay memory: a ring of experiences in one block of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import DTypeLike
+
+from .arena import Arena
+from .reading import Reading
+from .specs import NumericSpec, spec_from_space
+from .statistics import summarise
+from .store import checked_capacity
+from .writing import Writing
+
+if TYPE_CHECKING:
+    import gymnasium
+
+
+class ReplayMemory(Writing, Reading):
+    """A ring-buffer replay memory with several observation and action channels.
+
+    Parameters
+    ----------
+    observation, action : NumericSpec, tuple or dict of them
+        What the channels look like. What comes out has the arrangement of what went in.
+    capacity : int, default 10_000
+        Experiences that are kept; then each new one takes the place of the oldest.
+    reward : dtype-like or NumericSpec, default "float64"
+        A spec with a shape makes the reward a vector.
+    extra : dict of NumericSpec, optional
+        The user's own fields (log-probabilities, RNN states, costs): stored, sampled and saved like the rest.
+    device : {"cpu"}
+        Where the bytes are.
+    path : path-like, optional
+        Keep the bytes in this file instead of RAM: room for more than the RAM, not a checkpoint. It begins empty.
+        Such a memory cannot be pickled or copied; a forked child may read it.
+    mode : {"x", "w", "r+"}, default "x"
+        "x" makes the file, at its full size, and refuses an existing one; "w" replaces one; "r+" uses the space of
+        one that has the right size.
+    seed : int, SeedSequence or Generator, optional
+        Of the memory's own generator. Same seed and same calls: same batches, whatever global seeds are set.
+
+    Raises
+    ------
+    SpecError
+        When the channels are not specs.
+    ValueError
+        For a capacity below 1.
+    OSError
+        When the file cannot be made.
+
+    See Also
+    --------
+    ReplayMemory.from_env : from the spaces of a Gymnasium environment.
+
+    Notes
+    -----
+    The MATLAB counterpart is ``rlReplayMemory(obsInfo, actInfo, maxLength)``; ``matlab_compat`` has it under that
+    name and in MATLAB's shapes.
+
+    An experience has an *id*, its running number since the memory was made, and lies in the slot
+    ``id % capacity``; it is live while ``next_id - len(memory) <= id < next_id``. Every public call holds the memory's
+    own lock, so threads see whole calls.
+
+    Examples
+    --------
+    >>> import numpy as np, rlmemory as rlm
+    >>> memory = rlm.ReplayMemory(rlm.NumericSpec((3,)), rlm.NumericSpec((), "int64"), 1000, seed=0)
+    >>> for step in range(5):
+    ...     _ = memory.append(np.full(3, step), step, reward=1.0, next_observation=np.full(3, step + 1),
+    ...                       terminated=step == 4)
+    >>> len(memory), memory.sample(32).observation.shape
+    (5, (32, 3))
+    >>> memory.all().action
+    array([0, 1, 2, 3, 4])
+    """
+
+    @classmethod
+    def from_env(
+        cls,
+        env: gymnasium.Env[Any, Any] | gymnasium.vector.VectorEnv[Any, Any, Any],
+        capacity: int = 10_000,
+        *,
+        reward: DTypeLike | NumericSpec = "float32",
+        float_dtype: DTypeLike | None = None,
+        **keywords: Any,
+    ) -> Self:
+        """A memory for an environment, from its spaces.
+
+        Parameters
+        ----------
+        env : gymnasium.Env or gymnasium.vector.VectorEnv
+            Of a vector environment, the spaces of one of its environments are taken; with more than one of them,
+            `append` and `extend` ask which `source` an experience comes from.
+        capacity : int, default 10_000
+        reward : dtype-like or NumericSpec, default "float32"
+        float_dtype : dtype-like, optional
+            Store float channels in this dtype instead of the spaces' own.
+        **keywords
+            As in the constructor.
+
+        Returns
+        -------
+        ReplayMemory
+
+        Raises
+        ------
+        SpecError
+            For a space that has no spec; see `spec_from_space`.
+        """
+        observation = getattr(env, "single_observation_space", env.observation_space)
+        action = getattr(env, "single_action_space", env.action_space)
+        memory = cls(
+            spec_from_space(observation, float_dtype),
+            spec_from_space(action, float_dtype),
+            capacity,
+            reward=reward,
+            **keywords,
+        )
+        memory._serve(int(getattr(env, "num_envs", 1) or 1))
+        return memory
+
+    # ---- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def capacity(self) -> int:
+        """Experiences that fit."""
+        return self._capacity
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next experience will get: how many have ever been stored."""
+        return self._next_id
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arena, full or not."""
+        return self._arena.nbytes
+
+    @property
+    def observation_spec(self) -> Any:
+        """The spec, tuple or dict of specs of the observation."""
+        return self._groups[0].pack(self._groups[0].specs)
+
+    @property
+    def action_spec(self) -> Any:
+        """The spec, tuple or dict of specs of the action."""
+        return self._groups[1].pack(self._groups[1].specs)
+
+    @property
+    def reward_spec(self) -> NumericSpec:
+        """The spec of the reward."""
+        return self._groups[2].specs[0]
+
+    @property
+    def extra_spec(self) -> Mapping[str, NumericSpec]:
+        """The specs of the user's own fields, by name."""
+        spec: Mapping[str, NumericSpec] = self._groups[4].pack(self._groups[4].specs)
+        return spec
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __repr__(self) -> str:
+        where = f", path={str(self._arena.path)!r}" if self._arena.path else ""
+        return (
+            f"<{type(self).__name__} {self._length:,} of {self._capacity:,} experiences, "
+            f"{self.nbytes / 2**20:.1f} MiB{where}>"
+        )
+
+    # ---- housekeeping -------------------------------------------------------------------------------------------
+
+    def resize(self, capacity: int) -> None:
+        """Change how many experiences are kept; the newest stay, with their ids.
+
+        Parameters
+        ----------
+        capacity : int
+            From 1 up.
+
+        Raises
+        ------
+        ValueError
+            For a capacity below 1. The memory is unchanged then.
+
+        Notes
+        -----
+        Needs room for both sizes while it copies. The file of a `path` memory is replaced. MATLAB: ``resize``.
+        """
+        size = checked_capacity(capacity)
+        with self._lock:
+            self._check_writable()
+            if size == self._capacity:
+                return
+            path = self._arena.path
+            new_path = None if path is None else path.with_name(path.name + ".resize")
+            arena = Arena(self._fields(), size, new_path, "w")
+            self._moved_to(arena, size, min(self._length, size))
+            if path is not None and new_path is not None:
+                Path(new_path).replace(path)
+                arena.path = path
+
+    def clear(self) -> None:
+        """Forget every experience; ids go on counting, so that an old id is never taken for a new one.
+
+        Notes
+        -----
+        MATLAB: ``reset``.
+        """
+        with self._lock:
+            self._check_writable()
+            self._length = 0
+            self._edits += 1
+            self._timeline.forget()
+
+    def end_episode(self, source: int | None = None) -> None:
+        """Say that what follows does not continue what came before, without an end having been stored.
+
+        Parameters
+        ----------
+        source : int, optional
+            For this source only; default: for all.
+
+        Notes
+        -----
+        For a rollout that was abandoned: the next experience then begins an episode (``Batch.is_first``).
+        """
+        with self._lock:
+            self._timeline.cut(self._next_id, source)
+
+    def statistics(self) -> dict[str, Any]:
+        """Counts, and the range, mean and spread of every channel.
+
+        Returns
+        -------
+        dict
+            ``length``, ``capacity``, ``next_id``, ``nbytes``; ``terminated`` and ``truncated`` (how many);
+            ``sources`` (experiences by source); ``channels``: for each channel its ``min``, ``max``, ``mean``, ``std``
+            (over all entries; None when there are none, or for min and max of complex numbers) and ``nan``, how many
+            entries are NaN and left out of the rest.
+
+        Notes
+        -----
+        Reads every byte once. Means are taken in float64.
+        """
+        with self._lock:
+            runs = self._spans(self._oldest, self._next_id)
+            named = {name: view for (name, _), view in zip(self._named, self._views, strict=True)}
+            return {
+                "length": self._length,
+                "capacity": self._capacity,
+                "next_id": self._next_id,
+                "nbytes": self.nbytes,
+                **summarise(named, self._is_done, self._source, runs),
+            }

@@ -1,0 +1,228 @@
+"""The state of a memory: its specs, its arena, its cursor, its lock. What is done with it is in the modules above."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .accept import as_numeric, cast_exactly
+from .arena import Arena, Mode
+from .blocks import Field, Plan
+from .errors import ArenaError, NotAvailableError, NotPickleableError, SpecError, StaleIdError
+from .ring import spans
+from .specs import NumericSpec, SpecStructure
+from .structures import Structure
+from .timeline import Timeline
+
+_CODE = np.dtype(np.uint8)
+_SOURCE = np.dtype(np.int32)
+
+
+class Store:
+    """What `ReplayMemory` is made of; see there for the parameters."""
+
+    def __init__(
+        self,
+        observation: SpecStructure,
+        action: SpecStructure,
+        capacity: int = 10_000,
+        *,
+        reward: DTypeLike | NumericSpec = "float64",
+        extra: Mapping[str, NumericSpec] | None = None,
+        device: str = "cpu",
+        path: str | os.PathLike[str] | None = None,
+        mode: Mode = "x",
+        seed: int | np.random.SeedSequence | np.random.Generator | None = None,
+    ) -> None:
+        if device != "cpu":
+            raise NotAvailableError(f"device={device!r}: this version keeps memories on the CPU; use device='cpu'")
+        self._groups = (
+            Structure("observation", observation),
+            Structure("action", action),
+            Structure("reward", _reward_spec(reward)),
+            Structure("next_observation", observation),
+            Structure("extra", {} if extra is None else _checked_extra(extra)),
+        )
+        self._environments = 1
+        self._rng = _generator(seed)
+        self._next_id = self._length = 0
+        self._open(checked_capacity(capacity), Arena(self._fields(), checked_capacity(capacity), path, mode))
+        self._timeline = Timeline(self._capacity)
+        self._renew_lock()
+
+    # ---- layout -------------------------------------------------------------------------------------------------
+
+    def _channels(self) -> list[tuple[str, NumericSpec]]:
+        """Every array that a caller gives for an experience, in the order of the arena's first columns."""
+        return [pair for group in self._groups for pair in zip(group.names, group.specs, strict=True)]
+
+    def _fields(self) -> list[Field]:
+        channels = [(name, spec.dtype, spec.shape) for name, spec in self._channels()]
+        return [*channels, ("is_done", _CODE, ()), ("source", _SOURCE, ())]
+
+    def _open(self, capacity: int, arena: Arena) -> None:
+        """Take `arena` into use."""
+        self._capacity = capacity
+        self._arena = arena
+        self._views: list[NDArray[Any]] = arena.views[:-2]
+        self._is_done, self._source = arena.views[-2:]
+        # While every row has source 0, the column holds zeros and nobody needs to look at it.
+        self._single = True
+        self._edits = 0  # counts the changes that next_id does not show
+        self._plans: dict[Any, Plan] = {}
+        self._candidates: tuple[Any, NDArray[np.int64]] | None = None
+        self._named = self._channels()
+        # What the fast path of append compares with: column, dtype, shape, and the scalar types that are stored as
+        # they are. A Python float is a float64; a Python int may be too large and is looked at first.
+        self._accepts = [
+            (view, spec.dtype, spec.shape, _exact_scalars(spec))
+            for view, (_, spec) in zip(self._views, self._named, strict=True)
+        ]
+        *channels, extra = self._groups
+        self._plain = all(group.form == "single" for group in channels) and not extra.specs
+        self._simple = self._plain and self._environments == 1 and arena.path is None
+
+    def _serve(self, environments: int) -> None:
+        """Take experiences of this many environments: from two on, each must say where it comes from."""
+        self._environments = environments
+        self._simple = self._simple and environments == 1
+
+    # ---- cursor -------------------------------------------------------------------------------------------------
+
+    @property
+    def _oldest(self) -> int:
+        return self._next_id - self._length
+
+    def _spans(self, begin: int, end: int) -> list[tuple[int, int, int]]:
+        return spans(begin, end, self._capacity)
+
+    def _live(self, ids: ArrayLike) -> NDArray[np.int64]:
+        """`ids` as int64, each of them the id of a stored experience."""
+        given = as_numeric("ids", ids)
+        if given.dtype.kind == "b":
+            raise StaleIdError("ids: expected whole numbers, got bools; for a mask use ids[mask]")
+        rows = cast_exactly("ids", given, np.dtype(np.int64))
+        stale = (rows < self._oldest) | (rows >= self._next_id)
+        if stale.any():
+            bad = int(rows[stale].flat[0])
+            why = "was overwritten" if 0 <= bad < self._oldest else "was never stored"
+            why = "stands for padding" if bad == -1 else why
+            live = f"the live ids are {self._oldest} to {self._next_id - 1}" if self._length else "the memory is empty"
+            raise StaleIdError(f"ids: {bad} {why}; {live}")
+        return rows
+
+    def _moved_to(self, arena: Arena, capacity: int, length: int) -> None:
+        """Lay the newest `length` rows out in another arena, so that ``slot = id % capacity`` holds there too."""
+        begin, capacity_now = self._next_id - length, self._capacity
+        for old, new in zip(self._arena.views, arena.views, strict=True):
+            for first, last, done in spans(begin, self._next_id, capacity_now):
+                piece = begin + done
+                for to, to_end, skipped in spans(piece, piece + last - first, capacity):
+                    new[to:to_end] = old[first + skipped : first + skipped + to_end - to]
+        single, edits = self._single, self._edits
+        self._open(capacity, arena)
+        self._single, self._edits = single, edits + 1
+        self._length = length
+        cuts, self._timeline = self._timeline.cuts, Timeline(capacity)
+        self._timeline.cuts = cuts
+
+    # ---- lock, fork, pickle -------------------------------------------------------------------------------------
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.RLock()
+        self._owner_pid = os.getpid()
+        _living.add(self)
+
+    def _check_writable(self) -> None:
+        if self._arena.path is not None and self._owner_pid != os.getpid():
+            raise ArenaError(
+                f"the memory in {self._arena.path} belongs to the process that made it; a forked child may only read"
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._arena.path is not None:
+            raise NotPickleableError(
+                f"a memory whose arena is a file ({self._arena.path}) cannot be pickled or copied: two memories would "
+                "share the file; make a memory in RAM and extend_from(memory.all())"
+            )
+        with self._lock:
+            state = {key: self.__dict__[key] for key in _PICKLED}
+            runs = self._spans(self._oldest, self._next_id)
+            state["rows"] = [np.concatenate([v[:0], *(v[a:b] for a, b, _ in runs)]) for v in self._arena.views]
+            state["cuts"] = list(self._timeline.cuts)
+            state.update({key: value for key, value in self.__dict__.items() if key not in _OWN})
+            return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        rows, cuts, single = state.pop("rows"), state.pop("cuts"), state.pop("_single")
+        self.__dict__.update(state)
+        self._open(self._capacity, Arena(self._fields(), self._capacity))
+        for view, column in zip(self._arena.views, rows, strict=True):
+            for first, last, done in self._spans(self._oldest, self._next_id):
+                view[first:last] = column[done : done + last - first]
+        self._single = single
+        self._timeline = Timeline(self._capacity)
+        self._timeline.cuts = cuts
+        self._renew_lock()
+
+
+_PICKLED = (
+    "_groups", "_environments", "_rng", "_next_id", "_length", "_capacity",
+    "_single",
+)  # fmt: skip
+_DERIVED = (
+    "_arena", "_views", "_is_done", "_source", "_edits", "_plans", "_candidates", "_accepts", "_plain", "_simple",
+    "_named", "_timeline", "_lock", "_owner_pid",
+)  # fmt: skip
+_OWN = frozenset(_PICKLED + _DERIVED)
+_living: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # Another thread may have held a lock at the moment of the fork; in the child nobody would ever release it.
+    for store in list(_living):
+        store._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _reward_spec(reward: DTypeLike | NumericSpec) -> NumericSpec:
+    return reward if isinstance(reward, NumericSpec) else NumericSpec((), reward, name="reward")
+
+
+def _checked_extra(extra: Mapping[str, NumericSpec]) -> Mapping[str, NumericSpec]:
+    if not isinstance(extra, Mapping):
+        raise SpecError(f"extra: expected a dict of names and specs, got {type(extra).__name__}")
+    return extra
+
+
+def checked_capacity(capacity: Any) -> int:
+    """A whole number, at least 1."""
+    if isinstance(capacity, bool) or not isinstance(capacity, (int, np.integer)) or capacity < 1:
+        raise ValueError(f"capacity: expected a whole number from 1 up, got {capacity!r}")
+    return int(capacity)
+
+
+def _generator(seed: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"seed: expected an int from 0 up, a SeedSequence or a numpy.random.Generator, got {seed!r}"
+        ) from error
+
+
+def _exact_scalars(spec: NumericSpec) -> frozenset[type]:
+    if spec.shape != ():
+        return frozenset()
+    python: dict[str, tuple[type, ...]] = {"float64": (float,), "bool": (bool,), "complex128": (complex, float)}
+    return frozenset({spec.dtype.type, *python.get(spec.dtype.name, ())})

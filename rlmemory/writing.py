@@ -1,0 +1,336 @@
+"""Into the memory: every write is checked whole before the first byte is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import kernels
+from .accept import accept, accept_flag, accept_source, as_numeric
+from .batch import Batch, Channels, Experience
+from .errors import ShapeError, StructureError
+from .store import Store
+from .structures import Structure
+
+_ndarray = np.ndarray
+_BOOLS = frozenset({bool, np.bool_})
+
+
+class Writing(Store):
+    """The methods of `ReplayMemory` that store."""
+
+    def append(
+        self,
+        observation: Channels,
+        action: Channels,
+        *,
+        reward: ArrayLike,
+        next_observation: Channels,
+        terminated: bool,
+        truncated: bool = False,
+        source: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Store one experience; when the memory is full, the oldest one goes.
+
+        Parameters
+        ----------
+        observation, action, next_observation : array_like, tuple or dict of array_like
+            Arranged as the specs, each of exactly the spec's shape. Values are copied.
+        reward : array_like of the reward's shape (a scalar unless the reward is a vector)
+        terminated : bool
+            The environment reached an end. No value follows `next_observation`.
+        truncated : bool, default False
+            The episode was cut, by a time limit say. The value of `next_observation` still counts.
+        source : int, optional
+            Which environment or worker the experience comes from, 0 up; default 0. Experiences of one source follow
+            each other. A memory made from a vector environment asks for it.
+        extra : dict, optional
+            The user's own fields, all that the memory was made with.
+
+        Returns
+        -------
+        int
+            The id of the experience: its running number since the memory was made.
+
+        Raises
+        ------
+        ShapeError, StructureError, DataTypeError, ValueNotRepresentableError
+            When anything does not fit its spec (shapes are compared, never broadcast; values are never cast to
+            something else). Nothing is stored then.
+
+        Notes
+        -----
+        MATLAB: ``append(buffer, experience)``, with IsDone 1 for `terminated` and 2 for `truncated`.
+        Thread-safe.
+
+        Examples
+        --------
+        >>> import rlmemory as rlm
+        >>> memory = rlm.ReplayMemory(rlm.NumericSpec((2,)), rlm.NumericSpec(()), 100)
+        >>> memory.append([0.0, 1.0], 0.5, reward=1.0, next_observation=[1.0, 2.0], terminated=False)
+        0
+        """
+        # What most loops do, with no loop and no helper on the way: arrays (or scalars) of exactly the spec's shape and
+        # dtype into one observation, one action and one reward. Everything else takes `_append_checked`.
+        if self._simple and source is None and extra is None:
+            (columns0, dtype0, shape0, _), (columns1, dtype1, shape1, scalars1), (columns2, _, _, scalars2), last = (
+                self._accepts
+            )
+            if (
+                observation.__class__ is _ndarray
+                and observation.dtype is dtype0
+                and observation.shape == shape0
+                and next_observation.__class__ is _ndarray
+                and next_observation.dtype is dtype0
+                and next_observation.shape == shape0
+                and (
+                    (action.__class__ is _ndarray and action.dtype is dtype1 and action.shape == shape1)
+                    or action.__class__ in scalars1
+                )
+                and reward.__class__ in scalars2
+                and terminated.__class__ in _BOOLS
+                and truncated.__class__ in _BOOLS
+            ):
+                with self._lock:
+                    row = self._next_id
+                    slot = row % self._capacity
+                    columns0[slot] = observation
+                    columns1[slot] = action
+                    columns2[slot] = reward
+                    last[0][slot] = next_observation
+                    return self._finish(row, slot, 1 if terminated else 2 if truncated else 0, 0)
+        leaves = self._flatten(observation, action, reward, next_observation, extra)
+        leaves = self._accept(leaves, ())
+        ended, cut = bool(accept_flag("terminated", terminated)), bool(accept_flag("truncated", truncated))
+        origin = int(self._accept_source(source, ()))
+        with self._lock:
+            self._check_writable()
+            row = self._next_id
+            slot = row % self._capacity
+            for view, leaf in zip(self._views, leaves, strict=True):
+                view[slot] = leaf
+            return self._finish(row, slot, 1 if ended else 2 if cut else 0, origin)
+
+    def _finish(self, row: int, slot: int, code: int, source: int) -> int:
+        """The last two columns of a new row, and the cursor."""
+        self._is_done[slot] = code
+        if source or not self._single:
+            self._source[slot] = source
+            self._single = False
+        self._next_id = row + 1
+        if self._length < self._capacity:
+            self._length += 1
+        return row
+
+    def extend(
+        self,
+        observation: Channels,
+        action: Channels,
+        *,
+        reward: ArrayLike,
+        next_observation: Channels,
+        terminated: ArrayLike,
+        truncated: ArrayLike = False,
+        source: ArrayLike | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> range:
+        """Store N experiences at once, the first the oldest.
+
+        Parameters
+        ----------
+        observation, action, next_observation : array_like (N, *shape), tuple or dict of them
+            Arranged as the specs. Values are copied.
+        reward : array_like (N, *shape)
+        terminated, truncated : bool array_like (N,)
+            A plain ``False`` stands for none of them.
+        source : int or int array_like (N,), optional
+            Default 0; a memory made from a vector environment asks for it.
+        extra : dict of array_like (N, *shape), optional
+
+        Returns
+        -------
+        range
+            The ids, also when more rows than the capacity came, of which the last `capacity` remain.
+
+        Raises
+        ------
+        ShapeError, StructureError, DataTypeError, ValueNotRepresentableError
+            As in `append`, and when the fields differ in their number of rows. Nothing is stored then.
+
+        Notes
+        -----
+        Costs one memcpy per field. MATLAB: ``append`` with a struct array. Thread-safe.
+        """
+        given = self._flatten(observation, action, reward, next_observation, extra)
+        rows = self._count(given[0])
+        leaves = self._accept(given, (rows,))
+        ended = _flags("terminated", terminated, rows)
+        code = ended.view(np.uint8) if truncated is False else is_done_code(ended, _flags("truncated", truncated, rows))
+        sources = self._accept_source(source, (rows,))
+        with self._lock:
+            self._check_writable()
+            begin = self._next_id
+            kept = min(rows, self._capacity)
+            self._put(begin + rows - kept, rows - kept, rows, [*leaves, code], sources)
+            self._next_id = begin + rows
+            self._length = min(self._length + rows, self._capacity)
+            return range(begin, begin + rows)
+
+    def _put(self, begin: int, first: int, last: int, leaves: list[NDArray[Any]], sources: NDArray[np.int32]) -> None:
+        """Rows `first` to `last` of checked arrays into the slots of the ids from `begin` on."""
+        columns, views = leaves, [*self._views, self._is_done]
+        if not self._single or sources.any():
+            columns, views = [*leaves, np.broadcast_to(sources, (last,))], self._arena.views
+            self._single = False
+        for start, end, done in self._spans(begin, begin + last - first):
+            for view, column in zip(views, columns, strict=True):
+                view[start:end] = column[first + done : first + done + end - start]
+
+    def extend_from(self, experience: Experience) -> range:
+        """Store what another memory, or this one, gave out.
+
+        Parameters
+        ----------
+        experience : Experience
+            From ``all()``, ``get()`` or ``chunks()`` of a memory with equal specs. Its ids are not kept: an id
+            belongs to one memory.
+
+        Returns
+        -------
+        range
+            The new ids.
+
+        Raises
+        ------
+        StructureError
+            When `experience` is not an Experience: a Batch may hold padding, or sums over several steps.
+        ShapeError, DataTypeError, ValueNotRepresentableError
+            When the specs differ. Nothing is stored then.
+        """
+        if not isinstance(experience, Experience):
+            hint = "; take its ids: extend_from(memory.get(batch.id))" if isinstance(experience, Batch) else ""
+            raise StructureError(f"experience: expected an Experience, got {type(experience).__name__}{hint}")
+        return self.extend(
+            experience.observation,
+            experience.action,
+            reward=experience.reward,
+            next_observation=experience.next_observation,
+            terminated=experience.terminated,
+            truncated=experience.truncated,
+            source=experience.source,
+            extra=experience.extra or None,
+        )
+
+    def set(self, ids: ArrayLike, **fields: Any) -> None:
+        """Change fields of stored experiences.
+
+        Parameters
+        ----------
+        ids : int array_like, any shape
+            Ids as `append`, `extend` and samples give them. Of an id given twice, the last values stay.
+        **fields : arrays of shape ``(*ids.shape, *shape)``
+            Any of observation, action, reward, next_observation, terminated, truncated, source; `extra` may name
+            some of the user's fields only. A channel structure is given whole.
+
+        Raises
+        ------
+        StaleIdError
+            When an id was overwritten or never stored.
+        TypeError
+            For a field that does not exist.
+        ShapeError, StructureError, DataTypeError, ValueNotRepresentableError
+            As in `append`. Nothing is changed then.
+        """
+        known = ("observation", "action", "reward", "next_observation", "terminated", "truncated", "source", "extra")
+        for name in fields:
+            if name not in known:
+                raise TypeError(f"set: no field {name!r}; the fields are {', '.join(known)}")
+        with self._lock:
+            self._check_writable()
+            rows = self._live(ids)
+            columns = self._columns_of(fields, rows)
+            slots = (rows % self._capacity).ravel()
+            if slots.size:
+                for index, values in columns.items():
+                    self._scatter(index, slots, values)
+            self._edits += 1
+            if "source" in fields:
+                self._single = False
+                self._timeline.forget()
+
+    def _scatter(self, column: int, slots: NDArray[np.int64], values: NDArray[Any]) -> None:
+        rows = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        start, width = self._arena.table[column]
+        table = np.array([[0, width, start]], np.int64)
+        kernels.active().scatter(rows, table, slots, self._arena.block)
+
+    def _columns_of(self, fields: dict[str, Any], rows: NDArray[np.int64]) -> dict[int, NDArray[Any]]:
+        """The number of each arena column that `set` changes, with its new values."""
+        lead, columns = rows.shape, {}
+        place = {column.name: i for i, column in enumerate(self._arena.columns)}
+        for group in self._groups:
+            if group.field in fields:
+                if group.field == "extra":
+                    group = _named_only(group, fields["extra"])
+                for name, spec, value in zip(group.names, group.specs, group.flatten(fields[group.field]), strict=True):
+                    columns[place[name]] = accept(name, value, spec, lead)
+        if "terminated" in fields or "truncated" in fields:
+            now = self._is_done[rows % self._capacity]
+            ended = accept_flag("terminated", fields["terminated"], lead) if "terminated" in fields else now == 1
+            cut = accept_flag("truncated", fields["truncated"], lead) if "truncated" in fields else now == 2
+            columns[place["is_done"]] = is_done_code(ended, cut)
+        if "source" in fields:
+            columns[place["source"]] = np.broadcast_to(accept_source(fields["source"], lead), lead)
+        return columns
+
+    # ---- what was given -----------------------------------------------------------------------------------------
+
+    def _flatten(self, *values: Any) -> tuple[Any, ...]:
+        """The leaves of what was given for each group of channels, in the order of the arena."""
+        if self._plain and values[-1] is None and not isinstance(values[0], Mapping):
+            return values[:-1]
+        *channels, extra = values
+        given = (*channels, {} if extra is None else extra)
+        return tuple(leaf for group, value in zip(self._groups, given, strict=True) for leaf in group.flatten(value))
+
+    def _count(self, first: Any) -> int:
+        """How many rows `extend` got, by its first leaf."""
+        name, spec = self._named[0]
+        shape = as_numeric(name, first).shape
+        if len(shape) != len(spec.shape) + 1 or shape[1:] != spec.shape:
+            hint = "; append() stores a single experience" if shape == spec.shape else ""
+            raise ShapeError(f"{name}: expected shape (N, {str(spec.shape)[1:]}, got {shape}{hint}")
+        return int(shape[0])
+
+    def _accept(self, leaves: tuple[Any, ...], lead: tuple[int, ...]) -> tuple[NDArray[Any], ...]:
+        return tuple(accept(name, leaf, spec, lead) for leaf, (name, spec) in zip(leaves, self._named, strict=True))
+
+    def _accept_source(self, source: Any, lead: tuple[int, ...]) -> NDArray[np.int32]:
+        if source is None and self._environments > 1:
+            raise StructureError(
+                f"source: this memory was made from {self._environments} environments, so each experience must say "
+                f"which one it comes from; for a row of each: source=np.arange({self._environments})"
+            )
+        return accept_source(0 if source is None else source, lead)
+
+
+def is_done_code(terminated: NDArray[np.bool_], truncated: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """0 running, 1 terminated (also when both), 2 truncated."""
+    cut = truncated > terminated
+    code: NDArray[np.uint8] = terminated.view(np.uint8) + 2 * cut.view(np.uint8)
+    return code
+
+
+def _flags(name: str, value: ArrayLike, rows: int) -> NDArray[np.bool_]:
+    return np.zeros(rows, np.bool_) if value is False else accept_flag(name, value, (rows,))
+
+
+def _named_only(extra: Structure, given: Any) -> Structure:
+    """The part of the user's fields that `given` names."""
+    if not isinstance(given, Mapping) or not given.keys() <= set(extra.keys):
+        raise StructureError(f"extra: expected a dict with some of the keys {list(extra.keys)}, got {given!r}")
+    return Structure("extra", {key: spec for key, spec in zip(extra.keys, extra.specs, strict=True) if key in given})

@@ -1,0 +1,38 @@
+"""What every test can use: hypothesis profiles, the fixtures of this repository and the shared ones, the back ends."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from rlmemory import kernels
+
+# The first call of a kernel compiles it, which no deadline survives.
+settings.register_profile("default", deadline=None, max_examples=60)
+settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True, print_blob=True)
+settings.register_profile(
+    "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "tests" / "data"
+
+
+@pytest.fixture(params=["reference", "cpu"])
+def backend(request: pytest.FixtureRequest):
+    """Run the test on each back end."""
+    with kernels.use(request.param):
+        yield request.param
+
+
+@pytest.fixture(scope="session")
+def shared_fixtures() -> Path:
+    """The folder of real trajectories that is not part of the repository; the test is skipped without it."""
+    folder = Path(os.environ.get("RLMEMORY_FIXTURES", ROOT.parent / "shared" / "fixtures"))
+    if not folder.is_dir():
+        pytest.skip(f"no shared fixtures at {folder}; say where with RLMEMORY_FIXTURES")
+    return folder
