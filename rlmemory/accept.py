@@ -47,10 +47,9 @@ def as_numeric(name: str, value: Any) -> NDArray[Any]:
     except (ValueError, TypeError) as error:
         raise ShapeError(f"{name}: cannot be read as one array ({error})") from error
     if array.dtype.kind not in "biufc":
-        hint = "nested lists of unequal lengths, or objects, are not arrays of numbers"
-        raise DataTypeError(
-            f"{name}: expected numbers, got dtype {array.dtype} ({hint if array.dtype == object else value!r})"
-        )
+        hint = "nested lists of unequal lengths, objects and integers beyond 64 bits are not arrays of numbers"
+        what = hint if array.dtype == object and array.ndim else repr(value)
+        raise DataTypeError(f"{name}: expected numbers, got dtype {array.dtype} ({what})")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -98,7 +97,8 @@ def _changed(array: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
         # what came back. The bounds are exact in every type: powers of two.
         bits = np.iinfo(cast.dtype).bits
         low, high = (0, 2**bits) if target == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
-        outside = _below(array, low) | ~_below(array, high)
+        # ... but for float16, where they are infinite.
+        outside = ~np.isfinite(array) | _below(array, low) | ~_below(array, high)
         return _bools(outside | (cast.astype(array.dtype) != array))
     if target in "fc" and source in "iu":
         bits = np.iinfo(array.dtype).bits
@@ -158,3 +158,15 @@ def accept_source(value: Any, lead: tuple[int, ...] = ()) -> NDArray[np.int32]:
     if array.size and int(array.min()) < 0:
         raise ValueNotRepresentableError(f"source: {int(array.min())} is negative; sources count from 0")
     return array
+
+
+def one_source(value: Any) -> int | None:
+    """The number of one source, or None."""
+    return None if value is None else int(accept_source(value))
+
+
+def at_least(name: str, value: Any, least: int) -> int:
+    """A whole number from `least` up."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name}: expected a whole number from {least} up, got {value!r}")
+    return int(value)

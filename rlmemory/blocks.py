@@ -65,24 +65,18 @@ class Plan:
     Parameters
     ----------
     fields : sequence of (name, dtype, shape)
-        `shape` of one entry.
-    lead : tuple of int
-        The axes before it, the same for all: (rows,) or (rows, steps).
+        The arrays, each with its whole shape.
 
     Attributes
     ----------
-    table : int64 array (channels, 3)
-        What `gather` reads: start in the arena, bytes of a row, start in the block. Set by the memory.
+    tables : dict of int64 arrays (channels, 3)
+        What `gather` reads to fill parts of the block: start in the arena, bytes of a row, start in the block. Set by
+        the memory.
     """
 
-    table: NDArray[np.int64]
-
-    def __init__(self, fields: Sequence[Field], lead: tuple[int, ...]) -> None:
-        rows = 1
-        for size in lead:
-            rows *= size
-        self.columns, self.size = lay_out(fields, rows)
-        self.lead = lead
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self.columns, self.size = lay_out(fields, 1)
+        self.tables: dict[str, NDArray[np.int64]] = {}
         self._split: Callable[[NDArray[Any]], tuple[NDArray[Any], ...]] | None = None
         if self.size < 2**31 and len(fields) > 1:
             # Cutting views one at a time costs 260 ns each; as fields of one record, 75 ns. NumPy's records end
@@ -90,7 +84,7 @@ class Plan:
             self._record = np.dtype(
                 {
                     "names": [str(i) for i in range(len(fields))],
-                    "formats": [(c.dtype, (*lead, *c.shape)) for c in self.columns],
+                    "formats": [(c.dtype, c.shape) for c in self.columns],
                     "offsets": [c.start for c in self.columns],
                     "itemsize": max(self.size, 1),
                 }
@@ -110,7 +104,7 @@ class Plan:
         if owner is None:
             return None
         plan = owner.plan
-        if plan is not self and (plan.columns != self.columns or plan.lead != self.lead):
+        if plan is not self and plan.columns != self.columns:
             return None
         return self._open(owner)
 
@@ -119,7 +113,7 @@ class Plan:
         if self._split is not None:
             arrays = self._split(np.ndarray((), self._record, owner, offset))
         else:
-            arrays = tuple(np.ndarray((*self.lead, *c.shape), c.dtype, owner, offset + c.start) for c in self.columns)
+            arrays = tuple(np.ndarray(c.shape, c.dtype, owner, offset + c.start) for c in self.columns)
         return np.ndarray(self.size, _BYTE, owner, offset), arrays
 
 

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import DTypeLike
 
+from .accept import at_least, one_source
 from .arena import Arena
 from .reading import Reading
+from .sampling import Sampling
 from .specs import NumericSpec, spec_from_space
 from .statistics import summarise
-from .store import checked_capacity
 from .writing import Writing
 
 if TYPE_CHECKING:
     import gymnasium
 
 
-class ReplayMemory(Writing, Reading):
+class ReplayMemory(Writing, Reading, Sampling):
     """A ring-buffer replay memory with several observation and action channels.
 
     Parameters
@@ -190,7 +191,7 @@ class ReplayMemory(Writing, Reading):
         -----
         Needs room for both sizes while it copies. The file of a `path` memory is replaced. MATLAB: ``resize``.
         """
-        size = checked_capacity(capacity)
+        size = at_least("capacity", capacity, 1)
         with self._lock:
             self._check_writable()
             if size == self._capacity:
@@ -228,8 +229,9 @@ class ReplayMemory(Writing, Reading):
         -----
         For a rollout that was abandoned: the next experience then begins an episode (``Batch.is_first``).
         """
+        which = one_source(source)
         with self._lock:
-            self._timeline.cut(self._next_id, source)
+            self._timeline.cut(self._next_id, which, self._oldest)
 
     def statistics(self) -> dict[str, Any]:
         """Counts, and the range, mean and spread of every channel.

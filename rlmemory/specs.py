@@ -6,7 +6,7 @@ the user's own. Specs are immutable; their arrays are read-only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -34,11 +34,22 @@ def _checked_dtype(dtype: DTypeLike, owner: str) -> np.dtype[Any]:
 
 
 def _checked_shape(shape: int | Sequence[int], owner: str) -> tuple[int, ...]:
-    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    given: Any = shape
+    sizes = tuple(given) if isinstance(given, Iterable) else (given,)
     for size in sizes:
         if isinstance(size, (bool, np.bool_)) or not isinstance(size, (int, np.integer)) or size < 0:
             raise SpecError(f"{owner}: shape {shape!r} must be a tuple of whole numbers that are not negative")
     return tuple(int(size) for size in sizes)
+
+
+def _as_numbers(value: ArrayLike, what: str, owner: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise SpecError(f"{owner}: {what} must be numbers, or arrays of one shape") from error
+    if array.dtype.kind not in _KINDS:
+        raise SpecError(f"{owner}: {what} must be numbers, got {value!r} of dtype {array.dtype}")
+    return array
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -125,7 +136,9 @@ class NumericSpec:
             return None
         if self.dtype.kind == "c":
             raise SpecError(f"{owner}: complex numbers have no order, so {which} must be left out")
-        given = np.asarray(limit)
+        given = _as_numbers(limit, which, owner)
+        if given.dtype.kind == "c":
+            raise SpecError(f"{owner}: {which}={limit!r} is complex, and {self.dtype} is not")
         if self.dtype.kind in "iu" and np.isinf(given).any():
             raise SpecError(
                 f"{owner}: {which}={limit!r} is infinite, which {self.dtype} cannot hold; leave it out instead"
@@ -241,17 +254,15 @@ class FiniteSetSpec(NumericSpec):
         description: str = "",
     ) -> None:
         owner = f"FiniteSetSpec {name!r}" if name else "FiniteSetSpec"
-        try:
-            given = np.asarray(elements)
-        except ValueError as error:
-            raise SpecError(f"{owner}: the elements must be scalars, or arrays of one shape") from error
+        given = _as_numbers(elements, "elements", owner)
         if given.ndim == 0:
             raise SpecError(
                 f"{owner}: elements must be a sequence, not the scalar {elements!r}; "
                 f"for {elements!r} choices write range({elements!r})"
             )
         target = _checked_dtype(given.dtype if dtype is None else dtype, owner)
-        _checked_dtype(given.dtype, owner)
+        if given.dtype.kind == "c" != target.kind:
+            raise SpecError(f"{owner}: the elements are complex, and {target} is not")
         with np.errstate(all="ignore"):
             cast = given.astype(target)
         rounds = given.dtype.kind == target.kind and target.kind in "fc"

@@ -60,7 +60,7 @@ def _channel(view: NDArray[Any], runs: Runs) -> dict[str, Any]:
             low = values.min() if low is None else min(low, values.min())
             high = values.max() if high is None else max(high, values.max())
         wide = values.astype(np.float64 if real else np.complex128)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             here = wide.mean()
             gap = 0.0 if mean is None else here - mean
             spread += float((np.abs(wide - here) ** 2).sum()) + abs(gap) ** 2 * count * values.size / (

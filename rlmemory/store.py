@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .accept import as_numeric, cast_exactly
+from .accept import as_numeric, at_least, cast_exactly
 from .arena import Arena, Mode
 from .blocks import Field, Plan
 from .errors import ArenaError, NotAvailableError, NotPickleableError, SpecError, StaleIdError
@@ -52,7 +52,10 @@ class Store:
         self._environments = 1
         self._rng = _generator(seed)
         self._next_id = self._length = 0
-        self._open(checked_capacity(capacity), Arena(self._fields(), checked_capacity(capacity), path, mode))
+        rows = at_least("capacity", capacity, 1)
+        self._open(rows, Arena(self._fields(), rows, path, mode))
+        if mode == "r+":
+            self._source[:] = 0  # the file may hold those of its earlier use
         self._timeline = Timeline(self._capacity)
         self._renew_lock()
 
@@ -77,6 +80,7 @@ class Store:
         self._edits = 0  # counts the changes that next_id does not show
         self._plans: dict[Any, Plan] = {}
         self._candidates: tuple[Any, NDArray[np.int64]] | None = None
+        self._by_source: tuple[Any, NDArray[np.int64]] | None = None
         self._named = self._channels()
         # What the fast path of append compares with: column, dtype, shape, and the scalar types that are stored as
         # they are. A Python float is a float64; a Python int may be too large and is looked at first.
@@ -84,6 +88,8 @@ class Store:
             (view, spec.dtype, spec.shape, _exact_scalars(spec))
             for view, (_, spec) in zip(self._views, self._named, strict=True)
         ]
+        counts = [len(group.specs) for group in self._groups]
+        self._action_column, self._reward_column = counts[0], counts[0] + counts[1]
         *channels, extra = self._groups
         self._plain = all(group.form == "single" for group in channels) and not extra.specs
         self._simple = self._plain and self._environments == 1 and arena.path is None
@@ -178,8 +184,8 @@ _PICKLED = (
     "_single",
 )  # fmt: skip
 _DERIVED = (
-    "_arena", "_views", "_is_done", "_source", "_edits", "_plans", "_candidates", "_accepts", "_plain", "_simple",
-    "_named", "_timeline", "_lock", "_owner_pid",
+    "_arena", "_views", "_is_done", "_source", "_edits", "_plans", "_candidates", "_by_source", "_accepts",
+    "_action_column", "_reward_column", "_plain", "_simple", "_named", "_timeline", "_lock", "_owner_pid",
 )  # fmt: skip
 _OWN = frozenset(_PICKLED + _DERIVED)
 _living: weakref.WeakSet[Store] = weakref.WeakSet()
@@ -189,6 +195,11 @@ def _after_fork() -> None:
     # Another thread may have held a lock at the moment of the fork; in the child nobody would ever release it.
     for store in list(_living):
         store._lock = threading.RLock()
+        # A generator has a lock of its own, which its state does not include.
+        taken = store._rng.bit_generator
+        fresh = type(taken)()
+        fresh.state = taken.state
+        store._rng = np.random.Generator(fresh)
 
 
 if hasattr(os, "register_at_fork"):
@@ -203,13 +214,6 @@ def _checked_extra(extra: Mapping[str, NumericSpec]) -> Mapping[str, NumericSpec
     if not isinstance(extra, Mapping):
         raise SpecError(f"extra: expected a dict of names and specs, got {type(extra).__name__}")
     return extra
-
-
-def checked_capacity(capacity: Any) -> int:
-    """A whole number, at least 1."""
-    if isinstance(capacity, bool) or not isinstance(capacity, (int, np.integer)) or capacity < 1:
-        raise ValueError(f"capacity: expected a whole number from 1 up, got {capacity!r}")
-    return int(capacity)
 
 
 def _generator(seed: Any) -> np.random.Generator:

@@ -39,9 +39,18 @@ class Timeline:
         self._sources = np.empty(0, np.int32)  # sorted; _tail[k] is the last id of _sources[k]
         self._tail = np.empty(0, np.int64)
 
-    def cut(self, at: int, source: int | None) -> None:
+    def cut(self, at: int, source: int | None, oldest: int) -> None:
         """Whatever is appended from id `at` on does not continue what came before it."""
-        self.cuts.append((at, source))
+        self._drop(oldest)
+        if (at, source) not in self.cuts[-64:]:  # said again and again, it would pile up
+            self.cuts.append((at, source))
+
+    def _drop(self, oldest: int) -> None:
+        """Forget the cuts before rows that are gone."""
+        gone = 0
+        while gone < len(self.cuts) and self.cuts[gone][0] <= oldest:
+            gone += 1
+        del self.cuts[:gone]
 
     def forget(self) -> None:
         """Link everything again at the next `sync`: rows have been moved, or their sources changed."""
@@ -61,8 +70,7 @@ class Timeline:
         single : bool
             Whether every row has source 0.
         """
-        while self.cuts and self.cuts[0][0] <= oldest:
-            self.cuts.pop(0)
+        self._drop(oldest)
         if single and not self.cuts and not self.back.size:
             return
         if not self.back.size:

@@ -263,7 +263,8 @@ class Writing(Store):
                 self._timeline.forget()
 
     def _scatter(self, column: int, slots: NDArray[np.int64], values: NDArray[Any]) -> None:
-        rows = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        # A read-only array would compile a second version of the kernel.
+        rows = np.require(values, requirements=["C", "W"]).reshape(-1).view(np.uint8)
         start, width = self._arena.table[column]
         table = np.array([[0, width, start]], np.int64)
         kernels.active().scatter(rows, table, slots, self._arena.block)

@@ -15,7 +15,9 @@ from types import ModuleType
 from ..errors import NotAvailableError
 
 #: What every back end exports.
-NAMES = ("annotate", "distinct", "gather", "link", "scatter", "uniform")
+NAMES = (
+    "annotate", "distinct", "gather", "link", "nstep", "number_episodes", "remaining", "scatter", "uniform", "window",
+)  # fmt: skip
 BACKENDS = ("reference", "cpu", "cuda")
 
 _chosen: ModuleType | None = None

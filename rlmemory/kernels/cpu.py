@@ -124,24 +124,122 @@ def link(position: Any, begin: int, capacity: int, tail: Any, out_tail: Any, out
         out_tail[position[i]] = row
 
 
+@inline
+def _step_back(row: int, distance: int, oldest: int) -> Any:
+    return row - distance if distance > 0 and row - distance >= oldest else -1
+
+
+@inline
+def _step_ahead(row: int, distance: int, end: int) -> Any:
+    return row + distance if distance > 0 and row + distance < end else -1
+
+
+@kernel
+def window(
+    chosen: Any, oldest: int, end: int, capacity: int, before: int, stop: bool, is_done: Any, back: Any, ahead: Any,
+    out_id: Any, out_slot: Any,
+) -> None:  # fmt: skip
+    width = out_id.shape[1]
+    for b in range(chosen.size):
+        for t in range(width):
+            out_id[b, t] = -1
+            out_slot[b, t] = -1
+        middle = chosen[b] % capacity
+        row, slot = chosen[b], middle
+        for t in range(before, -1, -1):
+            out_id[b, t], out_slot[b, t] = row, slot
+            previous = _step_back(row, back[slot] if back.size > 0 else 1, oldest)
+            if previous < 0:
+                break
+            slot -= row - previous
+            slot += capacity if slot < 0 else 0
+            row = previous
+            if stop and is_done[slot] != 0:
+                break
+        row, slot = chosen[b], middle
+        for t in range(before, width):
+            out_id[b, t], out_slot[b, t] = row, slot
+            following = _step_ahead(row, ahead[slot] if ahead.size > 0 else 1, end)
+            if following < 0 or (stop and is_done[slot] != 0):
+                break
+            slot += following - row
+            slot -= capacity if slot >= capacity else 0
+            row = following
+
+
+@kernel
+def remaining(oldest: int, end: int, capacity: int, stop: bool, is_done: Any, ahead: Any, out_count: Any) -> None:
+    slot = (end - 1) % capacity
+    for row in range(end - 1, oldest - 1, -1):
+        following = _step_ahead(row, ahead[slot] if ahead.size > 0 else 1, end)
+        if following < 0 or (stop and is_done[slot] != 0):
+            out_count[row - oldest] = 1
+        else:
+            out_count[row - oldest] = 1 + out_count[following - oldest]
+        slot = slot - 1 if slot > 0 else capacity - 1
+
+
 @kernel
 def annotate(
     ids: Any, slots: Any, oldest: int, capacity: int, discount: float, is_done: Any, back: Any, out_terminated: Any,
-    out_truncated: Any, out_mask: Any, out_first: Any, out_steps: Any, out_discount: Any, out_weight: Any,
+    out_truncated: Any, out_mask: Any, out_first: Any, out_steps: Any, out_discount: Any, out_before: Any,
 ) -> None:  # fmt: skip
     codes = is_done.ctypes.data
     for i in range(ids.size):
-        prefetch(codes + slots[i])
+        prefetch(codes + max(slots[i], 0))
     for i in range(ids.size):
         slot = slots[i]
-        distance = back[slot] if back.size > 0 else 1
-        linked = distance > 0 and ids[i] - distance >= oldest
+        real = ids[i] >= 0
+        code = is_done[slot] if real else 0
+        distance = back[slot] if real and back.size > 0 else 1
         before = slot - distance if slot >= distance else slot - distance + capacity
-        code = is_done[slot]
+        linked = real and distance > 0 and ids[i] - distance >= oldest
+        starts = not linked or is_done[before] != 0
         out_terminated[i] = code == 1
         out_truncated[i] = code == 2
-        out_mask[i] = True
-        out_first[i] = not linked or is_done[before] != 0
-        out_steps[i] = 1
-        out_discount[i] = 0.0 if code == 1 else discount
-        out_weight[i] = 1.0
+        out_mask[i] = real
+        out_first[i] = real and starts
+        out_steps[i] = 1 if real else 0
+        out_discount[i] = discount if real and code != 1 else 0.0
+        if out_before.size > 0:
+            out_before[i] = -1 if starts else before
+
+
+@kernel
+def nstep(
+    ids: Any, slots: Any, rewards: Any, discount: float, is_done: Any, out_reward: Any, out_last: Any, out_steps: Any,
+    out_discount: Any, out_terminated: Any, out_truncated: Any,
+) -> None:  # fmt: skip
+    for b in range(ids.shape[0]):
+        for c in range(rewards.shape[2]):
+            out_reward[b, c] = 0.0
+        factor, steps = 1.0, 0
+        while steps < ids.shape[1] and ids[b, steps] >= 0:
+            for c in range(rewards.shape[2]):
+                out_reward[b, c] += factor * rewards[b, steps, c]
+            factor *= discount
+            steps += 1
+        out_last[b] = slots[b, steps - 1]
+        code = is_done[out_last[b]]
+        out_steps[b] = steps
+        out_discount[b] = 0.0 if code == 1 else factor
+        out_terminated[b] = code == 1
+        out_truncated[b] = code == 2
+
+
+@kernel
+def number_episodes(
+    oldest: int, end: int, capacity: int, is_done: Any, back: Any, out_episode: Any, out_step: Any, out_count: Any
+) -> None:
+    count = 0
+    slot = oldest % capacity
+    for row in range(oldest, end):
+        before = _step_back(row, back[slot] if back.size > 0 else 1, oldest)
+        if before < 0 or is_done[before % capacity] != 0:
+            out_episode[row - oldest], out_step[row - oldest] = count, 0
+            count += 1
+        else:
+            out_episode[row - oldest] = out_episode[before - oldest]
+            out_step[row - oldest] = out_step[before - oldest] + 1
+        slot = slot + 1 if slot + 1 < capacity else 0
+    out_count[0] = count

@@ -79,22 +79,125 @@ def link(
         out_tail[k] = row
 
 
+def window(
+    chosen: Ints, oldest: int, end: int, capacity: int, before: int, stop: bool, is_done: Bytes,
+    back: NDArray[np.int32], ahead: NDArray[np.int32], out_id: Ints, out_slot: Ints,
+) -> None:  # fmt: skip
+    """The rows around each chosen one, of its own source: `before` rows that lead to it, itself, and what follows.
+
+    ``out_id[b]`` has the chosen id at position `before`; where the chain has no row, or with `stop` the episode has
+    none, id and slot are -1. The live ids are ``oldest <= id < end``. Empty `back` and `ahead` stand for one chain of
+    all rows.
+    """
+    out_id[:] = -1
+    out_slot[:] = -1
+    for b, middle in enumerate(chosen.tolist()):
+        row = middle
+        for t in range(before, -1, -1):
+            out_id[b, t] = row
+            row = _previous(row, oldest, capacity, back)
+            if row < 0 or (stop and is_done[row % capacity] != 0):
+                break
+        row = middle
+        for t in range(before, out_id.shape[1]):
+            out_id[b, t] = row
+            last = stop and is_done[row % capacity] != 0
+            row = _next(row, end, capacity, ahead)
+            if row < 0 or last:
+                break
+    out_slot[:] = np.where(out_id < 0, -1, out_id % capacity)
+
+
+def _previous(row: int, oldest: int, capacity: int, back: NDArray[np.int32]) -> int:
+    """The id before `row` in its chain, or -1."""
+    distance = int(back[row % capacity]) if back.size else 1
+    return row - distance if distance > 0 and row - distance >= oldest else -1
+
+
+def _next(row: int, end: int, capacity: int, ahead: NDArray[np.int32]) -> int:
+    """The id after `row` in its chain, or -1."""
+    distance = int(ahead[row % capacity]) if ahead.size else 1
+    return row + distance if distance > 0 and row + distance < end else -1
+
+
+def remaining(
+    oldest: int, end: int, capacity: int, stop: bool, is_done: Bytes, ahead: NDArray[np.int32], out_count: Ints
+) -> None:
+    """How many rows a window can have that begins at each live id, itself included; with `stop`, in its episode."""
+    for row in range(end - 1, oldest - 1, -1):
+        following = _next(row, end, capacity, ahead)
+        if following < 0 or (stop and is_done[row % capacity] != 0):
+            out_count[row - oldest] = 1
+        else:
+            out_count[row - oldest] = 1 + out_count[following - oldest]
+
+
 def annotate(
     ids: Ints, slots: Ints, oldest: int, capacity: int, discount: float, is_done: Bytes, back: NDArray[np.int32],
     out_terminated: Bools, out_truncated: Bools, out_mask: Bools, out_first: Bools, out_steps: Ints,
-    out_discount: Floats, out_weight: Floats,
+    out_discount: Floats, out_before: Ints,
 ) -> None:  # fmt: skip
-    """What a batch of single steps says beside its channels.
+    """What a batch of steps says beside its channels; nothing at padding, where the id is -1.
 
-    `back` is empty when all rows are of one source and follow each other: then every distance is 1.
+    `back` is empty when all rows are of one source and follow each other: then every distance is 1. `out_before`, if
+    it is not empty, gets the slot of the row before each one in its episode, or -1.
     """
+    real = ids >= 0
+    code = np.where(real, is_done[slots], 0)
     distance = back[slots] if back.size else np.ones(ids.size, np.int64)
     before = ids - distance
-    has_before = (distance > 0) & (before >= oldest)
-    out_terminated[:] = is_done[slots] == 1
-    out_truncated[:] = is_done[slots] == 2
-    out_mask[:] = True
-    out_first[:] = ~has_before | (is_done[before % capacity] != 0)
-    out_steps[:] = 1
-    out_discount[:] = np.where(out_terminated, 0.0, discount)
-    out_weight[:] = 1.0
+    has_before = real & (distance > 0) & (before >= oldest)
+    starts = ~has_before | (is_done[before % capacity] != 0)
+    out_terminated[:] = code == 1
+    out_truncated[:] = code == 2
+    out_mask[:] = real
+    out_first[:] = real & starts
+    out_steps[:] = real
+    out_discount[:] = np.where(real & (code != 1), discount, 0.0)
+    if out_before.size:
+        out_before[:] = np.where(starts, -1, before % capacity)
+
+
+def nstep(
+    ids: Ints, slots: Ints, rewards: NDArray[np.float64], discount: float, is_done: Bytes, out_reward: Floats,
+    out_last: Ints, out_steps: Ints, out_discount: Floats, out_terminated: Bools, out_truncated: Bools,
+) -> None:  # fmt: skip
+    """Sums over windows of up to n steps: ``sum of discount**k * rewards[:, k]`` over the steps that are there.
+
+    `ids` and `slots` are (B, n) from `window`, `rewards` is (B, n, components). The sum is taken in time order, the
+    first reward undiscounted. `out_last` is the slot of the last step, `out_discount` is ``discount**steps``, and 0
+    where that step terminated.
+    """
+    for b in range(ids.shape[0]):
+        out_reward[b] = 0.0
+        factor, steps = 1.0, 0
+        while steps < ids.shape[1] and ids[b, steps] >= 0:
+            out_reward[b] += factor * rewards[b, steps]
+            factor *= discount
+            steps += 1
+        out_last[b] = slots[b, steps - 1]
+        code = is_done[out_last[b]]
+        out_steps[b] = steps
+        out_discount[b] = 0.0 if code == 1 else factor
+        out_terminated[b] = code == 1
+        out_truncated[b] = code == 2
+
+
+def number_episodes(
+    oldest: int, end: int, capacity: int, is_done: Bytes, back: NDArray[np.int32], out_episode: Ints, out_step: Ints,
+    out_count: Ints,
+) -> None:  # fmt: skip
+    """Number the episodes in the order of their first rows, and the steps in each.
+
+    ``out_episode[i]`` and ``out_step[i]`` belong to id ``oldest + i``; ``out_count[0]`` is how many episodes there are.
+    """
+    count = 0
+    for row in range(oldest, end):
+        before = _previous(row, oldest, capacity, back)
+        if before < 0 or is_done[before % capacity] != 0:
+            out_episode[row - oldest], out_step[row - oldest] = count, 0
+            count += 1
+        else:
+            out_episode[row - oldest] = out_episode[before - oldest]
+            out_step[row - oldest] = out_step[before - oldest] + 1
+    out_count[0] = count
