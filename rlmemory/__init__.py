@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .batch import Batch, Experience
+    from .episodes import Episodes, Findings
     from .errors import (
         ArenaError,
         DataTypeError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         StructureError,
         ValueNotRepresentableError,
     )
+    from .hindsight import HindsightReplayMemory
     from .memory import ReplayMemory
     from .specs import FiniteSetSpec, NumericSpec, spec_from_space
     from .warm import warmup
@@ -46,6 +48,9 @@ _HOME = {
     "StaleIdError": "errors",
     "StructureError": "errors",
     "ValueNotRepresentableError": "errors",
+    "Episodes": "episodes",
+    "Findings": "episodes",
+    "HindsightReplayMemory": "hindsight",
     "ReplayMemory": "memory",
     "FiniteSetSpec": "specs",
     "NumericSpec": "specs",
@@ -58,8 +63,11 @@ __all__ = [
     "Batch",
     "DataTypeError",
     "EmptyMemoryError",
+    "Episodes",
     "Experience",
+    "Findings",
     "FiniteSetSpec",
+    "HindsightReplayMemory",
     "NotAvailableError",
     "NotPickleableError",
     "NumericSpec",

@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike
 
 from .accept import at_least, one_source
 from .arena import Arena
+from .episodes import Episodic
 from .reading import Reading
-from .sampling import Sampling
 from .specs import NumericSpec, spec_from_space
 from .statistics import summarise
 from .writing import Writing
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import gymnasium
 
 
-class ReplayMemory(Writing, Reading, Sampling):
+class ReplayMemory(Writing, Reading, Episodic):
     """A ring-buffer replay memory with several observation and action channels.
 
     Parameters
@@ -231,7 +231,14 @@ class ReplayMemory(Writing, Reading, Sampling):
         """
         which = one_source(source)
         with self._lock:
+            if self._watches_ends:
+                self._sync()
+                tails = self._timeline.tails(self._next_id)
+                running = tails[self._is_done[tails % self._capacity] == 0]
+                mine = running if which is None else running[self._source[running % self._capacity] == which]
+                self._episode_ended(mine[mine >= self._oldest])
             self._timeline.cut(self._next_id, which, self._oldest)
+            self._edits += 1
 
     def statistics(self) -> dict[str, Any]:
         """Counts, and the range, mean and spread of every channel.
@@ -256,5 +263,5 @@ class ReplayMemory(Writing, Reading, Sampling):
                 "capacity": self._capacity,
                 "next_id": self._next_id,
                 "nbytes": self.nbytes,
-                **summarise(named, self._is_done, self._source, runs),
+                **summarise(named, self._is_done, self._plain_sources(self._source), runs),
             }

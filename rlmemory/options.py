@@ -25,6 +25,8 @@ class Options(NamedTuple):
         Whether a window ends with its episode.
     time_major : bool
         Time before batch in the results.
+    burn_in : int
+        How many of the first steps are only there to warm a network up.
     """
 
     before: int = 0
@@ -35,6 +37,7 @@ class Options(NamedTuple):
     full: bool = False
     stop: bool = True
     time_major: bool = False
+    burn_in: int = 0
 
     @property
     def width(self) -> int:
@@ -75,7 +78,7 @@ def checked_options(
     before, after = (length - 1 + lead_in, 1) if padding == "start" else (lead_in, length)
     return Options(
         before, after, steps, checked_discount(discount), bool(previous), padding == "none" and length > 1,
-        boundary == "stop", bool(time_major) and before + after > 1,
+        boundary == "stop", bool(time_major) and before + after > 1, lead_in,
     )  # fmt: skip
 
 

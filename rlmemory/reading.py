@@ -45,7 +45,7 @@ class Reading(Results):
                     array[piece] = view[first:last]
                 np.equal(self._is_done[first:last], 1, out=terminated[piece])
                 np.equal(self._is_done[first:last], 2, out=truncated[piece])
-                source[piece] = 0 if self._single else self._source[first:last]
+                source[piece] = 0 if self._single else self._plain_sources(self._source[first:last])
             _count_from(oldest, ids)
             return self._as_experience(arrays)
 

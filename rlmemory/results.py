@@ -25,6 +25,11 @@ STEP = (("mask", _BOOL), ("is_first", _BOOL), ("steps", _INT), ("discount", _FLO
 class Results(Store):
     """How the memory lays out, fills and arranges what it gives."""
 
+    @property
+    def _weight_column(self) -> int:
+        """Where a batch has its weights, among its arrays."""
+        return len(self._views) + len(ROW) + len(STEP)
+
     def _rows_plan(self, lead: tuple[int, ...]) -> Plan:
         """The layout of an Experience whose arrays begin with the axes `lead`."""
         key = ("rows", lead)
@@ -92,6 +97,7 @@ class Results(Store):
         else:
             np.take(self._source, slots, out=out, mode="clip")
             out[slots < 0] = 0
+            out[...] = self._plain_sources(out)
 
     def _as_experience(self, arrays: Arrays) -> Experience:
         channels, rest = self._arranged(arrays)

@@ -31,6 +31,9 @@ _NO_ROWS = np.empty(0, np.int64)
 class Sampling(Results):
     """The methods of `ReplayMemory` that draw."""
 
+    #: Whether `sample` may fill single rows itself; a memory that changes what it gives does so in `_batch`.
+    _direct = True
+
     def sample(
         self,
         batch_size: int,
@@ -113,7 +116,7 @@ class Sampling(Results):
             )
         source = one_source(source)
         with self._lock:
-            if options.plain and replace:  # the usual call, with nothing on the way
+            if options.plain and replace and self._direct:  # the usual call, with nothing on the way
                 chosen, slots = self._propose(size, source)
                 plan = self._batch_plan((size,), size, sums=False, previous=False)
                 block, arrays = self._target(plan, out)
@@ -158,7 +161,8 @@ class Sampling(Results):
 
     def _batch_of(self, ids: Ints) -> Batch:
         with self._lock:
-            return self._batch(self._live(ids), Options(), None)
+            rows = self._live(ids)
+            return self._batch_of_rows(rows, rows % self._capacity, rows.size, Options(), None, 1.0)
 
     # ---- which rows ---------------------------------------------------------------------------------------------
 
@@ -224,8 +228,7 @@ class Sampling(Results):
     def _legal_rows(self, options: Options, source: int | None) -> Ints:
         """The ids that may be chosen, oldest first. Lists are kept until the memory changes."""
         width = options.after if options.full else 1
-        cuts = len(self._timeline.cuts)
-        key = (self._next_id, self._length, self._edits, cuts, source, width, options.stop)
+        key = (self._next_id, self._length, self._edits, source, width, options.stop)
         if self._candidates is None or self._candidates[0] != key:
             rows = np.arange(self._oldest, self._next_id) if source is None else self._rows_of(source)
             if options.full:
@@ -254,7 +257,7 @@ class Sampling(Results):
         key = (self._next_id, self._length, self._edits, source)
         if self._by_source is None or self._by_source[0] != key:
             runs = self._spans(self._oldest, self._next_id)
-            parts = [self._oldest + done + np.flatnonzero(self._source[a:b] == source) for a, b, done in runs]
+            parts = [self._oldest + done + np.flatnonzero(self._is_from(source, slice(a, b))) for a, b, done in runs]
             self._by_source = (key, np.concatenate([_NO_ROWS, *parts]))
         return self._by_source[1]
 
@@ -278,17 +281,24 @@ class Sampling(Results):
         weights = self._weights(chosen)
         if options.n_step > 1:
             arrays = self._summed(chosen, options, out)
+            arrays[self._weight_column][:] = weights
+            return self._as_batch(arrays)
+        if options.width > 1:
+            ids, slots = self._windows(chosen, options)
+            if options.time_major:
+                ids, slots = np.ascontiguousarray(ids.T), np.ascontiguousarray(slots.T)
         else:
-            if options.width > 1:
-                ids, slots = self._windows(chosen, options)
-                if options.time_major:
-                    ids, slots = np.ascontiguousarray(ids.T), np.ascontiguousarray(slots.T)
-            else:
-                ids, slots = chosen, chosen % self._capacity
-            plan = self._batch_plan(ids.shape, chosen.size, sums=False, previous=options.previous)
-            block, arrays = self._target(plan, out)
-            self._fill_rows(plan, block, arrays, ids, slots, options.discount, options.previous)
-        arrays[len(self._views) + len(ROW) + len(STEP)][:] = weights
+            ids, slots = chosen, chosen % self._capacity
+        return self._batch_of_rows(ids, slots, chosen.size, options, out, weights)
+
+    def _batch_of_rows(
+        self, ids: Ints, slots: Ints, windows: int, options: Options, out: Batch | None, weights: Any
+    ) -> Batch:
+        """The batch of these rows, one-dimensional or in `windows` windows, -1 at padding."""
+        plan = self._batch_plan(ids.shape, windows, sums=False, previous=options.previous)
+        block, arrays = self._target(plan, out)
+        self._fill_rows(plan, block, arrays, ids, slots, options.discount, options.previous)
+        arrays[self._weight_column][:] = weights
         return self._as_batch(arrays)
 
     def _fill_rows(
@@ -355,8 +365,14 @@ class Sampling(Results):
         rows = np.empty((*slots.shape, *spec.shape), spec.dtype)
         table = np.array([[*self._arena.table[self._reward_column].tolist(), 0]], np.int64)
         self._gather(table, slots.ravel(), rows.reshape(-1).view(np.uint8))
-        wide = rows.astype(np.complex128).view(np.float64) if spec.dtype.kind == "c" else rows.astype(np.float64)
-        return np.ascontiguousarray(wide.reshape(*slots.shape, -1))
+        return as_float64(rows, slots.shape)
+
+
+def as_float64(rewards: NDArray[Any], lead: tuple[int, ...]) -> NDArray[np.float64]:
+    """Rewards as (*lead, components) of float64, a complex number as two of them."""
+    if rewards.dtype.kind == "c":
+        return rewards.astype(np.complex128).reshape(*lead, -1).view(np.float64)
+    return np.ascontiguousarray(rewards.reshape(*lead, -1), np.float64)
 
 
 def _of(source: int | None) -> str:

@@ -75,3 +75,20 @@ def _channel(view: NDArray[Any], runs: Runs) -> dict[str, Any]:
         "std": float(np.sqrt(spread / count)) if count else None,
         "nan": nan,
     }
+
+
+def constant_or_nan(channels: dict[str, NDArray[Any]], runs: Runs) -> tuple[tuple[str, ...], dict[str, int]]:
+    """The channels whose entries are the same in every row, and those with NaNs, with their number."""
+    constant, nan = [], {}
+    for name, view in channels.items():
+        first: NDArray[Any] | None = None
+        varies, missing = False, 0
+        for piece in _pieces(view, runs):
+            first = piece[0].copy() if first is None else first
+            varies = varies or bool((piece != first).any())
+            missing += int(np.count_nonzero(np.isnan(piece)))
+        if first is not None and first.size and not varies and sum(last - start for start, last, _ in runs) > 1:
+            constant.append(name)
+        if missing:
+            nan[name] = missing
+    return tuple(constant), nan

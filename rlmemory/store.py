@@ -77,6 +77,8 @@ class Store:
         self._is_done, self._source = arena.views[-2:]
         # While every row has source 0, the column holds zeros and nobody needs to look at it.
         self._single = True
+        # Whether some rows stand alone: no row follows or precedes them. Their source s is kept as -1 - s.
+        self._alone = False
         self._edits = 0  # counts the changes that next_id does not show
         self._plans: dict[Any, Plan] = {}
         self._candidates: tuple[Any, NDArray[np.int64]] | None = None
@@ -105,6 +107,15 @@ class Store:
     def _oldest(self) -> int:
         return self._next_id - self._length
 
+    def _plain_sources(self, column: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Sources as the user knows them."""
+        return np.where(column < 0, -1 - column, column) if self._alone else column
+
+    def _is_from(self, source: int, rows: slice | NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of the rows in these slots are of one source."""
+        mine: NDArray[np.bool_] = self._plain_sources(self._source[rows]) == source
+        return mine
+
     def _spans(self, begin: int, end: int) -> list[tuple[int, int, int]]:
         return spans(begin, end, self._capacity)
 
@@ -131,9 +142,9 @@ class Store:
                 piece = begin + done
                 for to, to_end, skipped in spans(piece, piece + last - first, capacity):
                     new[to:to_end] = old[first + skipped : first + skipped + to_end - to]
-        single, edits = self._single, self._edits
+        single, alone, edits = self._single, self._alone, self._edits
         self._open(capacity, arena)
-        self._single, self._edits = single, edits + 1
+        self._single, self._alone, self._edits = single, alone, edits + 1
         self._length = length
         cuts, self._timeline = self._timeline.cuts, Timeline(capacity)
         self._timeline.cuts = cuts
@@ -167,13 +178,14 @@ class Store:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        rows, cuts, single = state.pop("rows"), state.pop("cuts"), state.pop("_single")
+        rows, cuts = state.pop("rows"), state.pop("cuts")
+        single, alone = state.pop("_single"), state.pop("_alone")
         self.__dict__.update(state)
         self._open(self._capacity, Arena(self._fields(), self._capacity))
         for view, column in zip(self._arena.views, rows, strict=True):
             for first, last, done in self._spans(self._oldest, self._next_id):
                 view[first:last] = column[done : done + last - first]
-        self._single = single
+        self._single, self._alone = single, alone
         self._timeline = Timeline(self._capacity)
         self._timeline.cuts = cuts
         self._renew_lock()
@@ -181,7 +193,7 @@ class Store:
 
 _PICKLED = (
     "_groups", "_environments", "_rng", "_next_id", "_length", "_capacity",
-    "_single",
+    "_single", "_alone",
 )  # fmt: skip
 _DERIVED = (
     "_arena", "_views", "_is_done", "_source", "_edits", "_plans", "_candidates", "_by_source", "_accepts",

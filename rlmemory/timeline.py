@@ -88,6 +88,16 @@ class Timeline:
         self._link(begin, end, source)
         self._linked = end
 
+    def tails(self, end: int) -> NDArray[np.int64]:
+        """The newest row of each source, where the next one would follow it; after `sync` up to id `end`."""
+        if not self.back.size:
+            return np.array([end - 1], np.int64)
+        tail = self._tail.copy()
+        for at, which in self.cuts:
+            if at >= end:
+                tail[slice(None) if which is None else self._sources == which] = -1
+        return tail[tail >= 0]
+
     def _end(self, source: int | None) -> None:
         self._tail[slice(None) if source is None else self._sources == source] = -1
 
@@ -99,7 +109,14 @@ class Timeline:
             self._tail = tail
 
     def _positions(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The place of each row's source among the known ones; new ones are made known."""
+        """The place of each row's source among the known ones; new ones are made known.
+
+        Negative sources mark rows that stand alone: they have no place.
+        """
+        if rows.size and rows.min() < 0:
+            place = np.full(rows.size, -1, np.int64)
+            place[rows >= 0] = self._positions(rows[rows >= 0])
+            return place
         place = np.searchsorted(self._sources, rows)
         known = place < self._sources.size
         known[known] = self._sources[place[known]] == rows[known]

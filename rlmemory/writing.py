@@ -22,6 +22,8 @@ _BOOLS = frozenset({bool, np.bool_})
 class Writing(Store):
     """The methods of `ReplayMemory` that store."""
 
+    _watches_ends = False
+
     def append(
         self,
         observation: Channels,
@@ -124,6 +126,8 @@ class Writing(Store):
         self._next_id = row + 1
         if self._length < self._capacity:
             self._length += 1
+        if code and self._watches_ends:
+            self._episode_ended(np.array([row]))
         return row
 
     def extend(
@@ -172,23 +176,30 @@ class Writing(Store):
         code = ended.view(np.uint8) if truncated is False else is_done_code(ended, _flags("truncated", truncated, rows))
         sources = self._accept_source(source, (rows,))
         with self._lock:
-            self._check_writable()
-            begin = self._next_id
-            kept = min(rows, self._capacity)
-            self._put(begin + rows - kept, rows - kept, rows, [*leaves, code], sources)
-            self._next_id = begin + rows
-            self._length = min(self._length + rows, self._capacity)
-            return range(begin, begin + rows)
+            ids = self._store(leaves, code, sources)
+            if self._watches_ends:
+                self._episode_ended(ids.start + np.flatnonzero(code))
+            return ids
 
-    def _put(self, begin: int, first: int, last: int, leaves: list[NDArray[Any]], sources: NDArray[np.int32]) -> None:
-        """Rows `first` to `last` of checked arrays into the slots of the ids from `begin` on."""
-        columns, views = leaves, [*self._views, self._is_done]
+    def _store(self, leaves: tuple[NDArray[Any], ...], code: NDArray[np.uint8], sources: NDArray[np.int32]) -> range:
+        """Checked rows into the ring; negative sources stand alone."""
+        self._check_writable()
+        rows = code.size
+        begin, first = self._next_id, max(0, rows - self._capacity)
+        columns, views = [*leaves, code], [*self._views, self._is_done]
         if not self._single or sources.any():
-            columns, views = [*leaves, np.broadcast_to(sources, (last,))], self._arena.views
+            columns, views = [*columns, np.broadcast_to(sources, (rows,))], self._arena.views
             self._single = False
-        for start, end, done in self._spans(begin, begin + last - first):
+            self._alone = self._alone or bool((sources < 0).any())
+        for start, end, done in self._spans(begin + first, begin + rows):
             for view, column in zip(views, columns, strict=True):
                 view[start:end] = column[first + done : first + done + end - start]
+        self._next_id = begin + rows
+        self._length = min(self._length + rows, self._capacity)
+        return range(begin, begin + rows)
+
+    def _episode_ended(self, last: NDArray[np.int64]) -> None:
+        """Called with the last rows of episodes, when `_watches_ends`."""
 
     def extend_from(self, experience: Experience) -> range:
         """Store what another memory, or this one, gave out.

@@ -115,6 +115,10 @@ def link(position: Any, begin: int, capacity: int, tail: Any, out_tail: Any, out
     out_tail[:] = tail
     for i in range(position.size):
         row = begin + i
+        if position[i] < 0:
+            out_back[row % capacity] = 0
+            out_ahead[row % capacity] = 0
+            continue
         last = out_tail[position[i]]
         distance = row - last if last >= 0 and row - last < capacity else 0
         out_back[row % capacity] = distance
@@ -243,3 +247,41 @@ def number_episodes(
             out_step[row - oldest] = out_step[before - oldest] + 1
         slot = slot + 1 if slot + 1 < capacity else 0
     out_count[0] = count
+
+
+@kernel
+def goal_row(
+    ids: Any, u: Any, strategy: int, oldest: int, end: int, capacity: int, is_done: Any, back: Any, ahead: Any,
+    out_id: Any,
+) -> None:  # fmt: skip
+    for i in range(ids.size):
+        row, slot = ids[i], ids[i] % capacity
+        while strategy == 1:  # to the episode's first row
+            previous = _step_back(row, back[slot] if back.size > 0 else 1, oldest)
+            before_slot = slot - (row - previous)
+            before_slot += capacity if before_slot < 0 else 0
+            if previous < 0 or is_done[before_slot] != 0:
+                break
+            row, slot = previous, before_slot
+        first, first_slot = row, slot
+        length = 1
+        while is_done[slot] == 0:  # to its last
+            following = _step_ahead(row, ahead[slot] if ahead.size > 0 else 1, end)
+            if following < 0:
+                break
+            slot += following - row
+            slot -= capacity if slot >= capacity else 0
+            row = following
+            length += 1
+        if strategy != 0:
+            at = min(int(u[i] * length), length - 1)
+            row, slot = first, first_slot
+            if ahead.size == 0:
+                row += at
+                at = 0
+            for _ in range(at):
+                distance = ahead[slot]
+                row += distance
+                slot += distance
+                slot -= capacity if slot >= capacity else 0
+        out_id[i] = row

@@ -63,13 +63,17 @@ def link(
 ) -> None:  # fmt: skip
     """Chain the rows from id `begin` on, each to the one before it of its own source.
 
-    ``position[i]`` is the place of row i's source in `tail`, which holds each source's last id so far (-1: none).
+    ``position[i]`` is the place of row i's source in `tail`, which holds each source's last id so far (-1: none); a
+    position of -1 is a row that stands alone.
     ``out_back[slot]`` is how many ids before a row its predecessor lies, ``out_ahead[slot]`` how many after it its
     successor; 0 where there is none.
     """
     out_tail[:] = tail
     for i, k in enumerate(position.tolist()):
         row = begin + i
+        if k < 0:
+            out_back[row % capacity] = out_ahead[row % capacity] = 0
+            continue
         last = int(out_tail[k])
         distance = row - last if last >= 0 and row - last < capacity else 0
         out_back[row % capacity] = distance
@@ -201,3 +205,22 @@ def number_episodes(
             out_episode[row - oldest] = out_episode[before - oldest]
             out_step[row - oldest] = out_step[before - oldest] + 1
     out_count[0] = count
+
+
+def goal_row(
+    ids: Ints, u: Floats, strategy: int, oldest: int, end: int, capacity: int, is_done: Bytes, back: NDArray[np.int32],
+    ahead: NDArray[np.int32], out_id: Ints,
+) -> None:  # fmt: skip
+    """For each row the one, in its episode, after which its new goal was achieved.
+
+    Strategy 0 is the episode's last row, 1 any of its rows, 2 any from the row itself on; the `u` choose.
+    """
+    for i, row in enumerate(ids.tolist()):
+        episode = [row]
+        while is_done[episode[-1] % capacity] == 0 and (row := _next(episode[-1], end, capacity, ahead)) >= 0:
+            episode.append(row)
+        if strategy == 1:
+            while (row := _previous(episode[0], oldest, capacity, back)) >= 0 and is_done[row % capacity] == 0:
+                episode.insert(0, row)
+        at = len(episode) - 1 if strategy == 0 else min(int(u[i] * len(episode)), len(episode) - 1)
+        out_id[i] = episode[at]

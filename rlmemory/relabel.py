@@ -1,0 +1,199 @@
+"""New goals for rows of a memory: which, and what follows from them for rewards, ends and windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import kernels
+from .accept import accept, accept_flag
+from .batch import Batch, Channels, Experience
+from .errors import ShapeError
+from .goals import Goal
+from .memory import ReplayMemory
+from .options import Options
+from .results import ROW, STEP
+from .sampling import as_float64
+
+Ints = NDArray[np.int64]
+#: (observation, action, next_observation), each with a first axis of N, to N rewards or N flags.
+Judge = Callable[[Channels, Channels, Channels], Any]
+
+STRATEGIES = ("final", "episode", "future")
+
+
+class Relabelling(ReplayMemory):
+    """How `HindsightReplayMemory` changes goals; see there."""
+
+    _goals: tuple[Goal, ...]
+    _judges: tuple[Judge, Judge | None]
+    _strategy: str
+    _goal_samples: int
+
+    def _goal_rows(self, ids: Ints, u: NDArray[np.float64], oldest: int) -> Ints:
+        """The rows after which the new goals were achieved, none of them older than `oldest`."""
+        self._sync()
+        goal = np.empty(ids.size, np.int64)
+        kernels.active().goal_row(
+            ids, u, STRATEGIES.index(self._strategy), oldest, self._next_id, self._capacity, self._is_done,
+            self._timeline.back, self._timeline.ahead, goal,
+        )  # fmt: skip
+        return goal
+
+    def _give_goals(self, record: Batch | Experience, place: tuple[Any, ...], goal: Ints) -> NDArray[np.bool_] | None:
+        """Put the goals achieved after the rows `goal` into these places, and judge them again.
+
+        Returns whether each goal is met, if there is a function that knows.
+        """
+        for observation in (record.observation, record.next_observation):
+            self._write_goals(self._groups[0].flatten(observation), place, goal)
+        observation, action, _, following, _ = self._groups
+        judged = [
+            group.pack([leaf[place] for leaf in group.flatten(value)])
+            for group, value in (
+                (observation, record.observation),
+                (action, record.action),
+                (following, record.next_observation),
+            )
+        ]
+        record.reward[place] = self._rewards(judged, goal.size)
+        judge = self._judges[1]
+        if judge is None:
+            return None
+        return accept_flag("is_done_fn", judge(*judged) if goal.size else np.empty(0, np.bool_), (goal.size,))
+
+    def _write_goals(self, leaves: tuple[Any, ...], place: tuple[Any, ...], goal: Ints) -> None:
+        slots = goal % self._capacity
+        for measured, measured_at, leaf, goal_at in self._goals:
+            after = self._views[self._reward_column + 1 + measured][slots].reshape(goal.size, -1)
+            target = leaves[leaf]
+            entries = target[place]
+            entries.reshape(goal.size, -1)[:, goal_at] = after[:, measured_at]
+            target[place] = entries
+
+    def _rewards(self, judged: list[Any], count: int) -> NDArray[Any]:
+        spec = self._named[self._reward_column][1]
+        if not count:
+            return np.empty((0, *spec.shape), spec.dtype)
+        given = np.asarray(self._judges[0](*judged))
+        if given.shape != (count, *spec.shape):
+            raise ShapeError(
+                f"reward_fn: expected an array of shape {(count, *spec.shape)}, a reward for each experience, "
+                f"got shape {given.shape}"
+            )
+        return accept("reward_fn", given, spec, (count,))
+
+    # ---- in what is sampled -------------------------------------------------------------------------------------
+
+    def _relabel_batch(self, batch: Batch, u: NDArray[np.float64], options: Options) -> None:
+        """Give a share of the rows (or windows) new goals; `u` has two uniforms for each."""
+        count = batch.id.shape[0]
+        share = 0.5 if self._strategy == "final" else self._goal_samples / (self._goal_samples + 1)
+        rows = np.flatnonzero(u[:count] < share)
+        wide = batch.mask.ndim > 1
+        chosen = batch.id[rows, options.before] if wide else batch.id[rows]
+        goal = self._goal_rows(chosen, u[count:][rows], self._oldest)
+        which, step = np.nonzero(batch.mask[rows]) if wide else (np.arange(rows.size), np.zeros(rows.size, np.int64))
+        place = (rows[which], step) if wide else (rows,)
+        met = self._give_goals(batch, place, goal[which])
+        if met is None:
+            return
+        learnt = step >= options.burn_in if wide else np.ones(step.size, np.bool_)
+        met &= learnt  # what only warms a network up ends nothing
+        batch.terminated[place] = np.where(learnt, met, batch.terminated[place])
+        batch.truncated[place] &= ~met
+        batch.discount[place] = np.where(batch.terminated[place], 0.0, options.discount)
+        if wide:
+            self._end_windows(batch, rows)
+
+    def _end_windows(self, batch: Batch, rows: Ints) -> None:
+        """Windows end where the new goal is met: what follows becomes padding."""
+        ended: Ints = np.cumsum(batch.terminated[rows], axis=1) - batch.terminated[rows]
+        which, step = np.nonzero((ended > 0) & batch.mask[rows])
+        for array in self._flat(batch):
+            if array.ndim > 1 and array.shape[:2] == batch.mask.shape:
+                array[rows[which], step] = 0
+        batch.id[rows[which], step] = -1
+
+    def _flat(self, batch: Batch) -> list[NDArray[Any]]:
+        """The arrays of a batch in the order of its plan."""
+        channels = (leaf for group in self._groups for leaf in group.flatten(getattr(batch, group.field)))
+        fixed = (getattr(batch, name) for name, _ in (*ROW, *STEP))
+        earlier = self._groups[1].flatten(batch.previous_action) if batch.previous_action is not None else ()
+        tail = (*earlier, batch.previous_reward) if batch.previous_reward is not None else ()
+        return [*channels, *fixed, batch.weight, *tail]
+
+    def _swapped(self, batch: Batch, out: Batch | None) -> Batch:
+        """The same batch with time before batch."""
+        given = self._flat(batch)
+        lead = batch.id.shape[::-1]
+        plan = self._batch_plan(lead, batch.id.shape[0], sums=False, previous=batch.previous_reward is not None)
+        _, arrays = self._target(plan, out)
+        for target, array in zip(arrays, given, strict=True):
+            target[...] = array if target is arrays[self._weight_column] else np.swapaxes(array, 0, 1)
+        return self._as_batch(arrays)
+
+    def _folded(self, batch: Batch, options: Options, out: Batch | None) -> Batch:
+        """Windows of n steps as single steps that sum them."""
+        count, n = batch.id.shape
+        given = self._flat(batch)
+        plan = self._batch_plan((count,), count, sums=True, previous=options.previous)
+        _, arrays = self._target(plan, out)
+        code = (batch.terminated + 2 * (batch.truncated & ~batch.terminated)).astype(np.uint8).ravel()
+        local = np.arange(count * n).reshape(count, n)
+        rewards = as_float64(batch.reward, (count, n))
+        sums, last = np.empty((count, rewards.shape[2])), np.empty(count, np.int64)
+        terminated, truncated, _, _, _, _, steps, factor = arrays[len(self._views) : self._weight_column]
+        kernels.active().nstep(
+            np.where(batch.mask, local, -1), local, rewards, options.discount, code, sums, last, steps, factor,
+            terminated, truncated,
+        )  # fmt: skip
+        done = {id(array) for array in (terminated, truncated, steps, factor)}
+        following = range(self._reward_column + 1, self._reward_column + 1 + self._action_column)
+        for i, (target, array) in enumerate(zip(arrays, given, strict=True)):
+            if i == self._weight_column:
+                target[:] = array
+            elif i == self._reward_column:
+                wide = sums.view(np.complex128) if target.dtype.kind == "c" else sums
+                target[...] = wide.reshape(target.shape)
+            elif i in following:
+                target[...] = array.reshape(count * n, *array.shape[2:])[last]
+            elif id(target) not in done:
+                target[...] = array[:, 0]
+        return self._as_batch(arrays)
+
+    # ---- as experiences of their own ----------------------------------------------------------------------------
+
+    def _episode_of(self, last: int) -> Ints:
+        """The ids of the episode that has come to row `last`, oldest first."""
+        width = 64
+        while True:
+            ids, _ = self._windows(np.array([last]), Options(before=width - 1))
+            rows: Ints = ids[0, ids[0] >= 0]
+            if rows.size < width:
+                return rows
+            width *= 4
+
+    def _generated(self, rows: Ints) -> Experience:
+        """Experiences with new goals, made of these rows in their order; goals are no older than the first."""
+        repeats = 1 if self._strategy == "final" else self._goal_samples
+        ids = np.repeat(rows, repeats)
+        goal = self._goal_rows(ids, self._rng.random(ids.size), int(rows.min()))
+        record = self.get(ids)
+        met = self._give_goals(record, (slice(None),), goal)
+        if met is not None:
+            record.terminated[:] = met
+            record.truncated[:] &= ~met
+        return record
+
+    def _episode_ended(self, last: Ints) -> None:
+        for row in last.tolist():
+            if row < self._oldest:  # what is generated takes the room of the oldest rows
+                continue
+            record = self._generated(self._episode_of(row))
+            leaves = self._flatten(*(getattr(record, group.field) for group in self._groups))
+            code = (record.terminated + 2 * record.truncated).astype(np.uint8)
+            self._store(leaves, code, -1 - record.source)
