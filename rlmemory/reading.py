@@ -76,7 +76,7 @@ class Reading(Results):
             rows = self._live(ids)
             plan = self._rows_plan(rows.shape)
             block, arrays = plan.make()
-            slots = np.ascontiguousarray(rows % self._capacity)
+            slots = np.asarray(rows % self._capacity)
             self._gather(plan.tables["all"], slots.ravel(), block)
             terminated, truncated, source, out_ids = arrays[len(self._views) :]
             code = self._is_done[slots]
