@@ -12,7 +12,7 @@ from .accept import at_least, one_source
 from .batch import Batch
 from .errors import EmptyMemoryError
 from .options import Options, checked_discount
-from .results import sum_dtype
+from .results import matrix, sum_dtype
 from .sampling import Sampling
 from .statistics import constant_or_nan
 
@@ -91,7 +91,7 @@ class Episodic(Sampling):
             first[number[::-1]] = rows[::-1]
             last[number] = rows
             spec = self._named[self._reward_column][1]
-            rewards = self._views[self._reward_column][slots].reshape(rows.size, -1)
+            rewards = matrix(self._views[self._reward_column][slots])
             wide = rewards.astype(np.complex128 if spec.dtype.kind == "c" else np.float64)
             sums = np.zeros((count, wide.shape[1]), wide.dtype)
             np.add.at(sums, number, wide)  # one row after another: the order of time
@@ -191,7 +191,8 @@ class Episodic(Sampling):
         slots = np.where(ids < 0, -1, ids % self._capacity)
         if time_major:
             ids, slots = np.ascontiguousarray(ids.T), np.ascontiguousarray(slots.T)
-        return self._batch_of_rows(ids, slots, ids.shape[1 if time_major else 0], options, None, 1.0)
+        plan = self._batch_plan(ids.shape, ids.shape[1 if time_major else 0], sums=False, previous=options.previous)
+        return self._batch_of_rows(ids, slots, options, self._target(plan, None), 1.0)
 
     def _numbered(self) -> tuple[Ints, Ints, Ints, int]:
         """Ids of the rows that lie in episodes, their episode's number, their step in it, and how many there are."""
@@ -234,7 +235,7 @@ class Episodic(Sampling):
         rows, here, there = rows[linked], slots[linked, 0], slots[linked, 1]
         differs = np.zeros(rows.size, np.bool_)
         for i in range(self._action_column):
-            after = self._views[self._reward_column + 1 + i][here].reshape(rows.size, -1)
-            seen = self._views[i][there].reshape(rows.size, -1)
+            after = matrix(self._views[self._reward_column + 1 + i][here])
+            seen = matrix(self._views[i][there])
             differs |= ((after != seen) & ~(np.isnan(after) & np.isnan(seen))).any(axis=1)
         return rows[differs]

@@ -15,6 +15,7 @@ from .errors import EmptyMemoryError
 from .goals import GoalCondition, parse_goals
 from .options import Options
 from .relabel import STRATEGIES, Ints, Judge, Relabelling
+from .results import Target
 from .specs import SpecStructure
 
 RELABEL = ("sample", "store")
@@ -141,9 +142,9 @@ class HindsightReplayMemory(Relabelling):
             keywords["is_done_fn"] = _GoalJudge(base.compute_terminated)
         return cls.from_env(env, capacity, **keywords)
 
-    def _batch(self, chosen: Ints, options: Options, out: Batch | None) -> Batch:
+    def _batch(self, chosen: Ints, options: Options, target: Target) -> Batch:
         if self._relabel == "store":
-            return super()._batch(chosen, options, out)
+            return super()._batch(chosen, options, target)
         if not options.stop:
             raise ValueError(
                 "boundary='cross': a window with a new goal ends with its episode; "
@@ -151,11 +152,12 @@ class HindsightReplayMemory(Relabelling):
             )
         sums = options.n_step > 1
         window = options._replace(n_step=1, after=options.n_step if sums else options.after, time_major=False)
-        batch = super()._batch(chosen, window, None if sums or options.time_major else out)
+        apart = sums or options.time_major  # relabelled as windows, then brought into the form that was asked for
+        batch = super()._batch(chosen, window, self._prepared(chosen.size, window, None) if apart else target)
         self._relabel_batch(batch, self._rng.random(2 * chosen.size), window)
         if sums:
-            return self._folded(batch, options, out)
-        return self._swapped(batch, out) if options.time_major else batch
+            return self._folded(batch, options, target)
+        return self._swapped(batch, target) if options.time_major else batch
 
     def generate_hindsight(self, length: int | None = None, *, source: int | None = None) -> Experience:
         """Experiences with new goals, made of the newest ones and not stored.

@@ -37,7 +37,7 @@ class Reading(Results):
         """
         with self._lock:
             oldest = self._oldest
-            _, arrays = self._target(self._rows_plan((self._length,)), out)
+            arrays = self._target(self._rows_plan((self._length,)), out).arrays
             terminated, truncated, source, ids = arrays[len(self._views) :]
             for first, last, done in self._spans(oldest, self._next_id):
                 piece = slice(done, done + last - first)

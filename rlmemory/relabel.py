@@ -15,7 +15,7 @@ from .errors import ShapeError
 from .goals import Goal
 from .memory import ReplayMemory
 from .options import Options
-from .results import ROW, STEP
+from .results import ROW, STEP, Target, matrix
 from .sampling import as_float64
 
 Ints = NDArray[np.int64]
@@ -68,10 +68,10 @@ class Relabelling(ReplayMemory):
     def _write_goals(self, leaves: tuple[Any, ...], place: tuple[Any, ...], goal: Ints) -> None:
         slots = goal % self._capacity
         for measured, measured_at, leaf, goal_at in self._goals:
-            after = self._views[self._reward_column + 1 + measured][slots].reshape(goal.size, -1)
+            after = matrix(self._views[self._reward_column + 1 + measured][slots])
             target = leaves[leaf]
             entries = target[place]
-            entries.reshape(goal.size, -1)[:, goal_at] = after[:, measured_at]
+            matrix(entries)[:, goal_at] = after[:, measured_at]
             target[place] = entries
 
     def _rewards(self, judged: list[Any], count: int) -> NDArray[Any]:
@@ -126,22 +126,16 @@ class Relabelling(ReplayMemory):
         tail = (*earlier, batch.previous_reward) if batch.previous_reward is not None else ()
         return [*channels, *fixed, batch.weight, *tail]
 
-    def _swapped(self, batch: Batch, out: Batch | None) -> Batch:
+    def _swapped(self, batch: Batch, target: Target) -> Batch:
         """The same batch with time before batch."""
-        given = self._flat(batch)
-        lead = batch.id.shape[::-1]
-        plan = self._batch_plan(lead, batch.id.shape[0], sums=False, previous=batch.previous_reward is not None)
-        _, arrays = self._target(plan, out)
-        for target, array in zip(arrays, given, strict=True):
-            target[...] = array if target is arrays[self._weight_column] else np.swapaxes(array, 0, 1)
-        return self._as_batch(arrays)
+        for i, (to, array) in enumerate(zip(target.arrays, self._flat(batch), strict=True)):
+            to[...] = array if i == self._weight_column else np.swapaxes(array, 0, 1)
+        return self._as_batch(target.arrays)
 
-    def _folded(self, batch: Batch, options: Options, out: Batch | None) -> Batch:
+    def _folded(self, batch: Batch, options: Options, target: Target) -> Batch:
         """Windows of n steps as single steps that sum them."""
         count, n = batch.id.shape
-        given = self._flat(batch)
-        plan = self._batch_plan((count,), count, sums=True, previous=options.previous)
-        _, arrays = self._target(plan, out)
+        arrays = target.arrays
         code = (batch.terminated + 2 * (batch.truncated & ~batch.terminated)).astype(np.uint8).ravel()
         local = np.arange(count * n).reshape(count, n)
         rewards = as_float64(batch.reward, (count, n))
@@ -153,16 +147,15 @@ class Relabelling(ReplayMemory):
         )  # fmt: skip
         done = {id(array) for array in (terminated, truncated, steps, factor)}
         following = range(self._reward_column + 1, self._reward_column + 1 + self._action_column)
-        for i, (target, array) in enumerate(zip(arrays, given, strict=True)):
+        for i, (to, array) in enumerate(zip(arrays, self._flat(batch), strict=True)):
             if i == self._weight_column:
-                target[:] = array
+                to[:] = array
             elif i == self._reward_column:
-                wide = sums.view(np.complex128) if target.dtype.kind == "c" else sums
-                target[...] = wide.reshape(target.shape)
+                to[...] = (sums.view(np.complex128) if to.dtype.kind == "c" else sums).reshape(to.shape)
             elif i in following:
-                target[...] = array.reshape(count * n, *array.shape[2:])[last]
-            elif id(target) not in done:
-                target[...] = array[:, 0]
+                to[...] = array.reshape(count * n, *array.shape[2:])[last]
+            elif id(to) not in done:
+                to[...] = array[:, 0]
         return self._as_batch(arrays)
 
     # ---- as experiences of their own ----------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,14 @@ _BOOL, _INT, _FLOAT, _SOURCE = (np.dtype(kind) for kind in (np.bool_, np.int64, 
 #: What an Experience has beside its channels, and what a Batch has beside an Experience, with their dtypes.
 ROW = (("terminated", _BOOL), ("truncated", _BOOL), ("source", _SOURCE), ("id", _INT))
 STEP = (("mask", _BOOL), ("is_first", _BOOL), ("steps", _INT), ("discount", _FLOAT))
+
+
+class Target(NamedTuple):
+    """Where a result goes: its plan, the bytes, and the arrays cut from them."""
+
+    plan: Plan
+    block: NDArray[np.uint8]
+    arrays: Arrays
 
 
 class Results(Store):
@@ -75,17 +84,17 @@ class Results(Store):
         rows = [(*self._arena.table[i].tolist(), plan.columns[k].start) for i, k in zip(columns, places, strict=True)]
         return np.array(rows, np.int64).reshape(-1, 3)
 
-    def _target(self, plan: Plan, out: Experience | Batch | None) -> tuple[NDArray[np.uint8], Arrays]:
-        """The bytes to fill and the arrays cut from them: fresh, or those behind `out`."""
+    def _target(self, plan: Plan, out: Experience | Batch | None) -> Target:
+        """A fresh block, or the one behind `out`."""
         if out is None:
-            return plan.make()
+            return Target(plan, *plan.make())
         reused = plan.again(getattr(out, "id", None))
         if reused is None:
             raise StructureError(
                 "out: expected the result of the same call with the same options and number of rows, got "
-                f"{out!r}; leave `out` away to get a new one"
+                f"{type(out).__name__}; leave `out` away to get a new one"
             )
-        return reused
+        return Target(plan, *reused)
 
     def _gather(self, table: NDArray[np.int64], slots: NDArray[np.int64], block: NDArray[np.uint8]) -> None:
         kernels.active().gather(self._arena.block, table, slots, block)
@@ -124,6 +133,11 @@ class Results(Store):
 
 
 _PLAIN_BATCH = 4 + len(ROW) + len(STEP) + 1
+
+
+def matrix(array: NDArray[Any]) -> NDArray[Any]:
+    """An array with one row for each of its entries; NumPy's ``reshape(n, -1)`` fails for n = 0."""
+    return array.reshape(len(array), math.prod(array.shape[1:]))
 
 
 def sum_dtype(spec: NumericSpec) -> np.dtype[Any]:

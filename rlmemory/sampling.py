@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from . import kernels
 from .accept import at_least, one_source
 from .batch import Batch
-from .blocks import Plan
 from .errors import EmptyMemoryError
 from .options import Options, checked_discount, checked_options
-from .results import ROW, STEP, Arrays, Results
+from .results import Results, Target
 
 Ints = NDArray[np.int64]
 
@@ -116,15 +115,13 @@ class Sampling(Results):
             )
         source = one_source(source)
         with self._lock:
-            if options.plain and replace and self._direct:  # the usual call, with nothing on the way
-                chosen, slots = self._propose(size, source)
-                plan = self._batch_plan((size,), size, sums=False, previous=False)
-                block, arrays = self._target(plan, out)
-                self._fill_rows(plan, block, arrays, chosen, slots, options.discount)
-                arrays[-1][:] = self._weights(chosen)
-                return self._as_batch(arrays)
-            chosen = self._choose(size, options, source, replace)
-            return self._batch(chosen, options, out)
+            target = self._prepared(size, options, out)  # before anything is drawn: it may refuse `out`
+            if not (options.plain and replace and self._direct):
+                return self._batch(self._choose(size, options, source, replace), options, target)
+            chosen, slots = self._propose(size, source)  # the usual call, with nothing on the way
+            self._fill_rows(target, chosen, slots, options.discount)
+            target.arrays[self._weight_column][:] = self._weights(chosen)
+            return self._as_batch(target.arrays)
 
     def epoch(self, batch_size: int, *, shuffle: bool = True, drop_last: bool = False) -> Iterator[Batch]:
         """Every experience exactly once, in batches.
@@ -162,7 +159,8 @@ class Sampling(Results):
     def _batch_of(self, ids: Ints) -> Batch:
         with self._lock:
             rows = self._live(ids)
-            return self._batch_of_rows(rows, rows % self._capacity, rows.size, Options(), None, 1.0)
+            target = self._prepared(rows.size, Options(), None)
+            return self._batch_of_rows(rows, rows % self._capacity, Options(), target, 1.0)
 
     # ---- which rows ---------------------------------------------------------------------------------------------
 
@@ -207,9 +205,10 @@ class Sampling(Results):
                     f"and there are {rows.size}" + (" that begin a full window" if options.full else "")
                 )
             return rows[_distinct(self._rng.random(size), rows.size)]
-        ids, _ = self._propose(size, source)
         if not options.full:
-            return ids
+            return self._propose(size, source)[0]
+        state = self._rng.bit_generator.state
+        ids, _ = self._propose(size, source)
         bad = np.flatnonzero(~self._begins_full(ids, options))
         for _ in range(_TRIES):
             if not bad.size:
@@ -217,7 +216,11 @@ class Sampling(Results):
             ids[bad], _ = self._propose(bad.size, source)
             bad = bad[~self._begins_full(ids[bad], options)]
         if bad.size:
-            ids[bad] = self._propose_legal(bad.size, options, source)
+            try:
+                ids[bad] = self._propose_legal(bad.size, options, source)
+            except EmptyMemoryError:
+                self._rng.bit_generator.state = state  # a call that fails draws nothing
+                raise
         return ids
 
     def _begins_full(self, ids: Ints, options: Options) -> NDArray[np.bool_]:
@@ -276,43 +279,39 @@ class Sampling(Results):
         )  # fmt: skip
         return ids, slots
 
-    def _batch(self, chosen: Ints, options: Options, out: Batch | None) -> Batch:
+    def _prepared(self, windows: int, options: Options, out: Batch | None) -> Target:
+        """Where the batch of this call goes."""
+        lead = (windows,)
+        if options.n_step == 1 and options.width > 1:
+            lead = (options.width, windows) if options.time_major else (windows, options.width)
+        plan = self._batch_plan(lead, windows, sums=options.n_step > 1, previous=options.previous)
+        return self._target(plan, out)
+
+    def _batch(self, chosen: Ints, options: Options, target: Target) -> Batch:
         """Everything about the chosen rows, and about those in their windows."""
         weights = self._weights(chosen)
         if options.n_step > 1:
-            arrays = self._summed(chosen, options, out)
-            arrays[self._weight_column][:] = weights
-            return self._as_batch(arrays)
+            self._fill_sums(target, chosen, options)
+            target.arrays[self._weight_column][:] = weights
+            return self._as_batch(target.arrays)
         if options.width > 1:
             ids, slots = self._windows(chosen, options)
             if options.time_major:
                 ids, slots = np.ascontiguousarray(ids.T), np.ascontiguousarray(slots.T)
         else:
             ids, slots = chosen, chosen % self._capacity
-        return self._batch_of_rows(ids, slots, chosen.size, options, out, weights)
+        return self._batch_of_rows(ids, slots, options, target, weights)
 
-    def _batch_of_rows(
-        self, ids: Ints, slots: Ints, windows: int, options: Options, out: Batch | None, weights: Any
-    ) -> Batch:
-        """The batch of these rows, one-dimensional or in `windows` windows, -1 at padding."""
-        plan = self._batch_plan(ids.shape, windows, sums=False, previous=options.previous)
-        block, arrays = self._target(plan, out)
-        self._fill_rows(plan, block, arrays, ids, slots, options.discount, options.previous)
-        arrays[self._weight_column][:] = weights
-        return self._as_batch(arrays)
+    def _batch_of_rows(self, ids: Ints, slots: Ints, options: Options, target: Target, weights: Any) -> Batch:
+        """The batch of these rows, one-dimensional or in windows, -1 at padding."""
+        self._fill_rows(target, ids, slots, options.discount, options.previous)
+        target.arrays[self._weight_column][:] = weights
+        return self._as_batch(target.arrays)
 
-    def _fill_rows(
-        self,
-        plan: Plan,
-        block: NDArray[np.uint8],
-        arrays: Arrays,
-        ids: Ints,
-        slots: Ints,
-        discount: float,
-        previous: bool = False,
-    ) -> None:
+    def _fill_rows(self, target: Target, ids: Ints, slots: Ints, discount: float, previous: bool = False) -> None:
         """All fields but the weights, for rows that each stand for themselves."""
-        rest = arrays[len(self._views) : len(self._views) + len(ROW) + len(STEP)]
+        plan, block, arrays = target
+        rest = arrays[len(self._views) : self._weight_column]
         if ids.ndim > 1:
             ids, slots = ids.reshape(-1), slots.reshape(-1)
             rest = tuple(array.reshape(-1) for array in rest)
@@ -329,16 +328,16 @@ class Sampling(Results):
         if previous:
             self._gather(plan.tables["previous"], before, block)
 
-    def _summed(self, chosen: Ints, options: Options, out: Batch | None) -> Arrays:
+    def _fill_sums(self, target: Target, chosen: Ints, options: Options) -> None:
         """All fields but the weights, for sums over up to n steps."""
+        plan, block, arrays = target
         ids, slots = self._windows(chosen, options._replace(after=options.n_step))
-        plan = self._batch_plan((chosen.size,), chosen.size, sums=True, previous=options.previous)
-        block, arrays = self._target(plan, out)
         first = np.ascontiguousarray(slots[:, 0])
         # Of the first step: what was seen and done, and whether it begins an episode.
         self._gather(plan.tables["first"], first, block)
-        rest = arrays[len(self._views) : len(self._views) + len(ROW) + len(STEP)]
-        terminated, truncated, source, out_ids, mask, is_first, steps, factor = rest
+        terminated, truncated, source, out_ids, mask, is_first, steps, factor = arrays[
+            len(self._views) : self._weight_column
+        ]
         out_ids[:] = chosen
         self._take_source(first, source)
         before = np.empty(first.size, np.int64) if options.previous else _NO_ROWS
@@ -357,7 +356,6 @@ class Sampling(Results):
         reward[...] = (sums.view(np.complex128) if reward.dtype.kind == "c" else sums).reshape(reward.shape)
         if options.previous:
             self._gather(plan.tables["previous"], before, block)
-        return arrays
 
     def _rewards_at(self, slots: Ints) -> NDArray[np.float64]:
         """The rewards at a matrix of slots as float64 (B, n, components), zeros at -1."""
