@@ -281,7 +281,7 @@ class Sampling(Results):
 
     def _prepared(self, windows: int, options: Options, out: Batch | None) -> Target:
         """Where the batch of this call goes."""
-        lead = (windows,)
+        lead: tuple[int, ...] = (windows,)
         if options.n_step == 1 and options.width > 1:
             lead = (options.width, windows) if options.time_major else (windows, options.width)
         plan = self._batch_plan(lead, windows, sums=options.n_step > 1, previous=options.previous)
