@@ -7,9 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import kernels
 from .accept import at_least
 from .batch import Experience
-from .results import Results
+from .blocks import Plan
+from .results import Arrays, Results
+
+#: From this size on a kernel that writes past the caches copies faster than NumPy does column by column.
+_WORTH_A_KERNEL = 1 << 22
 
 
 class Reading(Results):
@@ -37,17 +42,32 @@ class Reading(Results):
         """
         with self._lock:
             oldest = self._oldest
-            arrays = self._target(self._rows_plan((self._length,)), out).arrays
+            plan, block, arrays = self._target(self._rows_plan((self._length,)), out)
+            self._copy_channels(plan, block, arrays)
             terminated, truncated, source, ids = arrays[len(self._views) :]
             for first, last, done in self._spans(oldest, self._next_id):
                 piece = slice(done, done + last - first)
-                for view, array in zip(self._views, arrays, strict=False):
-                    array[piece] = view[first:last]
                 np.equal(self._is_done[first:last], 1, out=terminated[piece])
                 np.equal(self._is_done[first:last], 2, out=truncated[piece])
                 source[piece] = 0 if self._single else self._plain_sources(self._source[first:last])
             _count_from(oldest, ids)
             return self._as_experience(arrays)
+
+    def _copy_channels(self, plan: Plan, block: NDArray[np.uint8], arrays: Arrays) -> None:
+        """All rows of the channels, in their order."""
+        runs = self._spans(self._oldest, self._next_id)
+        backend = kernels.loaded()
+        if backend is None or plan.size < _WORTH_A_KERNEL:  # not worth loading numba
+            for first, last, done in runs:
+                for view, array in zip(self._views, arrays, strict=False):
+                    array[done : done + last - first] = view[first:last]
+            return
+        table = [
+            (start + first * width, (last - first) * width, at + done * width)
+            for start, width, at in plan.tables["all"].tolist()
+            for first, last, done in runs
+        ]
+        backend.move(self._arena.block, np.array(table, np.int64), block)
 
     def get(self, ids: ArrayLike) -> Experience:
         """The experiences with these ids.

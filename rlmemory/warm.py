@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import kernels
+
 
 def warmup() -> None:
     """Load numba and compile every kernel, or load them from the cache on disk.
@@ -25,3 +27,4 @@ def warmup() -> None:
     memory.sample(1)
     memory.sample(1, replace=False)
     memory.set([0], reward=[0.0])
+    kernels.active().move(row.view(np.uint8), np.zeros((1, 3), np.int64), np.zeros(1, np.uint8))

@@ -16,7 +16,7 @@ from ..errors import NotAvailableError
 
 #: What every back end exports.
 NAMES = (
-    "annotate", "distinct", "gather", "goal_row", "link", "nstep", "number_episodes", "remaining", "scatter",
+    "annotate", "distinct", "gather", "goal_row", "link", "move", "nstep", "number_episodes", "remaining", "scatter",
     "uniform", "window",
 )  # fmt: skip
 BACKENDS = ("reference", "cpu", "cuda")
@@ -29,6 +29,11 @@ def active() -> ModuleType:
     global _chosen
     if _chosen is None:
         _chosen = _load(os.environ.get("RLMEMORY_BACKEND", "cpu"))
+    return _chosen
+
+
+def loaded() -> ModuleType | None:
+    """The back end in use, if a call has loaded it already."""
     return _chosen
 
 

@@ -58,3 +58,21 @@ def prefetch(typingctx: Any, address: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
+
+
+@intrinsic
+def stream(typingctx: Any, to: Any, origin: Any) -> Any:
+    """Copy 64 bytes past the caches, to an address that is a multiple of 64.
+
+    An ordinary store first reads the line that it overwrites; for results larger than the caches that is a third of
+    all traffic. The C library's memcpy does the same from some size on, but only within one call.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        line = ir.VectorType(ir.IntType(64), 8).as_pointer()
+        value = builder.load(builder.inttoptr(arguments[1], line), align=1)
+        store = builder.store(value, builder.inttoptr(arguments[0], line), align=64)
+        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._bytes import copy, prefetch, zero
+from ._bytes import copy, prefetch, stream, zero
 from ._jit import inline, kernel
 
 #: How many rows ahead to ask for. Random rows of a large memory miss every cache, and one miss takes as long as
 #: copying several rows. Medians for 4,096 rows of 165 bytes: 8 ahead 286 us, 16: 222, 32: 193, 64: 190.
 _AHEAD = 32
 _LINE = 64
+#: Results from this size on leave the caches anyway and are written past them: 13 against 9 GB/s at 24 MB.
+_LARGE = 1 << 22
+#: Runs below this size are not worth their ragged ends.
+_LONG = 1 << 12
 
 
 @inline
@@ -39,9 +43,34 @@ def _copy_row(to: int, row: int, width: int) -> None:
         copy(to, row, width)
 
 
+@inline
+def _copy_run(to: int, origin: int, count: int, large: bool) -> None:
+    """Many bytes; past the caches where the whole result is large."""
+    if not large or count < _LONG:
+        copy(to, origin, count)
+        return
+    head = -to % _LINE
+    copy(to, origin, head)
+    at = head
+    while at + _LINE <= count:
+        stream(to + at, origin + at)
+        at += _LINE
+    copy(to + at, origin + at, count - at)
+
+
+@kernel
+def move(block: Any, table: Any, out: Any) -> None:
+    total = 0
+    for k in range(table.shape[0]):
+        total += table[k, 1]
+    for k in range(table.shape[0]):
+        _copy_run(out.ctypes.data + table[k, 2], block.ctypes.data + table[k, 0], table[k, 1], total >= _LARGE)
+
+
 @kernel
 def gather(block: Any, table: Any, slots: Any, out: Any) -> None:
     count = slots.size
+    large = out.size >= _LARGE
     for field in range(table.shape[0]):
         start, width = block.ctypes.data + table[field, 0], table[field, 1]
         to = out.ctypes.data + table[field, 2]
@@ -58,10 +87,10 @@ def gather(block: Any, table: Any, slots: Any, out: Any) -> None:
                 run += 1
             if slots[i] < 0:
                 zero(to, run * width)
-            elif run == 1:
+            elif run == 1 and width < _LONG:
                 _copy_row(to, start + slots[i] * width, width)
             else:
-                copy(to, start + slots[i] * width, run * width)
+                _copy_run(to, start + slots[i] * width, run * width, large)
             to += run * width
             i += run
 

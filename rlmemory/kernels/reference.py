@@ -27,6 +27,12 @@ def gather(block: Bytes, table: Ints, slots: Ints, out: Bytes) -> None:
         out[at : at + rows.size] = rows.ravel()
 
 
+def move(block: Bytes, table: Ints, out: Bytes) -> None:
+    """Copy runs of bytes; a row of `table` is where one starts in `block`, its length, and where it goes in `out`."""
+    for start, count, at in table.tolist():
+        out[at : at + count] = block[start : start + count]
+
+
 def scatter(rows: Bytes, table: Ints, slots: Ints, out: Bytes) -> None:
     """Put row i of `rows` into slot ``slots[i]`` of `out`; the last of equal slots wins, -1 is left out."""
     for at, width, start in table.tolist():
