@@ -1,0 +1,51 @@
+"""MATLAB's Reinforcement Learning Toolbox interface to `rlmemory`: its names, axis orders and displays.
+
+``from matlab_compat import *`` gives what a script needs. Indices start at 0; everything else reads as in MATLAB::
+
+    buffer = rlReplayMemory(obsInfo, actInfo, 5000)
+    append(buffer, experience)
+    expBatch = allExperiences(buffer, ConcatenateMode="batch")
+
+What is mirrored, what differs and what is missing: ``python -m matlab_compat.coverage``.
+"""
+
+from .arrays import dims, dlarray, extractdata, finddim, stripdims
+from .cells import Cell
+from .device import gather, gpuArray
+from .extensions import merge, toBatchFirst, unbatch
+from .fields import fieldnames, hcat, isfield, numel
+from .functions import append, getActionInfo, getObservationInfo, reset, resize, validateExperience
+from .memories import rlReplayMemory
+from .retrieval import allExperiences, sample
+from .specs import rlFiniteSetSpec, rlNumericSpec
+from .structs import struct
+
+__all__ = [
+    "Cell",
+    "allExperiences",
+    "append",
+    "dims",
+    "dlarray",
+    "extractdata",
+    "fieldnames",
+    "finddim",
+    "gather",
+    "getActionInfo",
+    "getObservationInfo",
+    "gpuArray",
+    "hcat",
+    "isfield",
+    "merge",
+    "numel",
+    "reset",
+    "resize",
+    "rlFiniteSetSpec",
+    "rlNumericSpec",
+    "rlReplayMemory",
+    "sample",
+    "stripdims",
+    "struct",
+    "toBatchFirst",
+    "unbatch",
+    "validateExperience",
+]

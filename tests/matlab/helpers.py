@@ -1,0 +1,74 @@
+"""What several tests of the MATLAB interface share."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matlab_compat as mc
+
+OCTAVE = Path(__file__).parents[1] / "data" / "octave"
+
+
+def page_specs() -> tuple[list[Any], Any]:
+    """The channels of the documentation's example: observations [2 1] and one of three values, actions [2 1]."""
+    observation = [mc.rlNumericSpec([2, 1], LowerLimit=0, UpperLimit=[[1], [5]]), mc.rlFiniteSetSpec([1, 2, 3])]
+    return observation, mc.rlNumericSpec([2, 1], LowerLimit=0, UpperLimit=[[5], [10]])
+
+
+def page_buffer(max_length: int = 5000) -> mc.rlReplayMemory:
+    return mc.rlReplayMemory(*page_specs(), max_length, Seed=0)
+
+
+def page_experiences(count: int, seed: int = 0) -> mc.struct:
+    rng = np.random.default_rng(seed)
+    experience = mc.struct()
+    for i in range(count):
+        experience[i].Observation = [rng.random((2, 1)), float(rng.integers(1, 4))]
+        experience[i].Action = [rng.random((2, 1))]
+        experience[i].NextObservation = [rng.random((2, 1)), float(rng.integers(1, 4))]
+        experience[i].Reward = 10 * rng.random()
+        experience[i].IsDone = 0
+    return experience
+
+
+def filled(count: int, max_length: int = 5000) -> mc.rlReplayMemory:
+    buffer = page_buffer(max_length)
+    if count:
+        mc.append(buffer, page_experiences(count))
+    return buffer
+
+
+def one(**changes: Any) -> mc.struct:
+    """A good experience for `page_buffer`, with some fields changed."""
+    e = page_experiences(1)
+    for name, value in changes.items():
+        setattr(e, name, value)
+    return e
+
+
+def everything(buffer: mc.rlReplayMemory) -> list[np.ndarray]:
+    """Every array of the memory, to see that nothing changed."""
+    x = buffer.memory.all()
+    leaves = [*x.observation, x.action, *x.next_observation] if isinstance(x.observation, tuple) else [
+        x.observation, x.action, x.next_observation
+    ]  # fmt: skip
+    return [*leaves, x.reward, x.terminated, x.truncated, x.source, x.id]
+
+
+class unchanged:  # noqa: N801
+    """Fails when the block changes the memory, or does not raise the error."""
+
+    def __init__(self, buffer: mc.rlReplayMemory, error: type[Exception], match: str) -> None:
+        self.buffer, self.before = buffer, everything(buffer)
+        self.raises = pytest.raises(error, match=match)
+
+    def __enter__(self) -> Any:
+        return self.raises.__enter__()
+
+    def __exit__(self, *details: Any) -> bool:
+        suppressed = bool(self.raises.__exit__(*details))
+        for before, after in zip(self.before, everything(self.buffer), strict=True):
+            np.testing.assert_array_equal(before, after, strict=True)
+        return suppressed

@@ -1,0 +1,130 @@
+"""Each numbered difference of `matlab_compat.coverage`, shown."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import matlab_compat as mc
+import rlmemory as rlm
+
+from .helpers import filled, one, page_buffer, page_specs
+
+
+def test_difference_1_indices_start_at_zero() -> None:
+    e = mc.allExperiences(filled(3))
+    assert e[0].Observation[0].shape == (2, 1)
+    assert e[2].Reward == e[-1].Reward
+    assert mc.finddim(mc.dlarray(np.zeros((3, 2)), "CB"), "C") == 1
+
+
+def test_difference_2_nargout_is_said() -> None:
+    mb, mask = mc.sample(filled(3), 4, nargout=2)
+    assert mask.shape == mb.Reward.shape
+    with pytest.raises(TypeError, match="nargout=2"):
+        mb, mask = mc.sample(filled(3), 4)
+
+
+def test_difference_3_trailing_ones_stay() -> None:
+    batch = mc.allExperiences(filled(1), ConcatenateMode="batch")
+    assert batch.Observation[0].shape == (2, 1, 1)
+    assert "[2×1×1 double]" in repr(batch)
+
+
+def test_difference_4_elements_are_views() -> None:
+    e = mc.allExperiences(filled(3))
+    x, y = e[0], copy.deepcopy(e[0])
+    x.Reward = 5
+    assert e[0].Reward == 5
+    y.Reward = 6
+    assert e[0].Reward == 5
+
+
+def test_difference_5_values_never_change_without_a_word() -> None:
+    buffer = mc.rlReplayMemory(mc.rlNumericSpec([1, 1], DataType="uint8"), mc.rlNumericSpec([1, 1], DataType="single"))
+    good = {"Observation": [255], "Action": [0.1], "NextObservation": [0], "Reward": 0, "IsDone": 0}
+    mc.append(buffer, good)
+    assert mc.allExperiences(buffer)[0].Action[0] == np.float32(0.1)
+    with pytest.raises(rlm.ValueNotRepresentableError, match=r"Observation\[0\]: .*300.* cannot be stored as uint8"):
+        mc.append(buffer, good | {"Observation": [300]})
+
+
+def test_difference_6_the_mask_has_the_layout_of_reward() -> None:
+    mb, mask = mc.sample(filled(3), 4, nargout=2)
+    assert mask.shape == mb.Reward.shape == (1, 4)
+
+
+def test_difference_7_a_cell_is_one_value() -> None:
+    s = mc.struct(Observation=[np.zeros((2, 1)), 1])
+    assert mc.numel(s) == 1
+    assert len(s.Observation) == 2
+
+
+def test_difference_8_a_field_of_several_elements_is_read_in_a_loop() -> None:
+    e = mc.allExperiences(filled(3))
+    with pytest.raises(AttributeError, match=r"\[x\.Reward for x in s\]"):
+        _ = e.Reward
+    assert len([x.Reward for x in e]) == 3
+
+
+def test_difference_9_dlarrays_have_no_labels_and_combine_only_with_their_like() -> None:
+    batch = mc.allExperiences(filled(3), ConcatenateMode="batch", ReturnDlarray=True)
+    assert mc.dims(batch.Observation[0]) == ""
+    with pytest.raises(ValueError, match="differ"):
+        mc.dlarray(np.zeros((3, 2)), "CB") + mc.dlarray(np.zeros(3), "C")
+
+
+def test_difference_10_there_are_no_arrays_on_a_device() -> None:
+    for call in (lambda: mc.gpuArray([1.0]), lambda: mc.allExperiences(filled(1), ReturnGpuArray=True)):
+        with pytest.raises(rlm.NotAvailableError):
+            call()
+
+
+def test_difference_11_each_buffer_has_its_own_generator() -> None:
+    def drawn() -> list[int]:
+        buffer = mc.rlReplayMemory(*page_specs(), Seed=5)
+        mc.append(buffer, [one()] * 20)
+        np.random.default_rng(0)
+        return mc.sample(buffer, 8, nargout=4)[3].tolist()
+
+    assert drawn() == drawn()
+
+
+def test_difference_12_an_option_is_given_once_and_mode_is_one() -> None:
+    assert mc.allExperiences(filled(3), mode="batch").Reward.shape == (1, 3)
+    with pytest.raises(TypeError, match="given twice"):
+        mc.allExperiences(filled(3), "mode", "batch", "ConcatenateMode", "batch")
+
+
+def test_difference_13_rows_without_orientation_fill_columns_and_rows() -> None:
+    buffer = mc.rlReplayMemory(mc.rlNumericSpec([3, 1]), mc.rlNumericSpec([1, 3]))
+    e = {"Observation": [[1, 2, 3]], "Action": [[1, 2, 3]], "NextObservation": [[1, 2, 3]], "Reward": 1, "IsDone": 0}
+    mc.append(buffer, e)
+    stored = mc.allExperiences(buffer)[0]
+    assert (stored.Observation[0].shape, stored.Action[0].shape) == ((3, 1), (1, 3))
+
+
+def test_difference_14_is_done_is_a_double_of_three_values() -> None:
+    buffer = page_buffer()
+    mc.append(buffer, one(IsDone=True))
+    assert type(mc.allExperiences(buffer)[0].IsDone) is np.float64
+    with pytest.raises(rlm.ValueNotRepresentableError, match="IsDone: 3 came"):
+        mc.append(buffer, one(IsDone=3))
+
+
+def test_difference_15_an_empty_buffer_is_not_sampled() -> None:
+    with pytest.raises(rlm.EmptyMemoryError):
+        mc.sample(page_buffer(), 1)
+
+
+def test_difference_16_a_spec_array_is_a_list() -> None:
+    observation, _ = page_specs()
+    assert mc.hcat(*observation) == observation
+    assert observation[0].Dimension == (2, 1)
+
+
+def test_difference_17_the_first_reward_of_several_steps_is_not_discounted() -> None:
+    buffer = page_buffer()
+    mc.append(buffer, [one(Reward=1), one(Reward=10, IsDone=1)])
+    batch, _, _, ids = mc.sample(buffer, 20, NStepHorizon=2, DiscountFactor=0.5, nargout=4)
+    assert set(zip(ids[0].tolist(), batch.Reward[0].tolist(), strict=True)) <= {(0, 6.0), (1, 10.0)}
