@@ -137,6 +137,12 @@ class ReplayMemory(Writing, Reading, Episodic):
         return self._next_id
 
     @property
+    def ids(self) -> range:
+        """The live ids, oldest first."""
+        with self._lock:
+            return range(self._oldest, self._next_id)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the arena, full or not."""
         return self._arena.nbytes
