@@ -17,6 +17,7 @@ from .structures import Structure
 
 _ndarray = np.ndarray
 _BOOLS = frozenset({bool, np.bool_})
+_BOOL = np.dtype(np.bool_)
 
 
 class Writing(Store):
@@ -169,30 +170,48 @@ class Writing(Store):
         -----
         Costs one memcpy per field. MATLAB: ``append`` with a struct array. Thread-safe.
         """
-        given = self._flatten(observation, action, reward, next_observation, extra)
-        rows = self._count(given[0])
-        leaves = self._accept(given, (rows,))
-        ended = _flags("terminated", terminated, rows)
-        code = ended.view(np.uint8) if truncated is False else is_done_code(ended, _flags("truncated", truncated, rows))
-        sources = self._accept_source(source, (rows,))
+        leaves: tuple[Any, ...] = (observation, action, reward, next_observation)
+        code: NDArray[np.uint8]
+        sources: NDArray[np.int32] | None = None
+        if source is None and extra is None and truncated is False and self._are_exact(leaves, terminated):
+            code = terminated.view(np.uint8)
+        else:
+            given = self._flatten(observation, action, reward, next_observation, extra)
+            rows = self._count(given[0])
+            leaves = self._accept(given, (rows,))
+            code = is_done_code(_flags("terminated", terminated, rows), _flags("truncated", truncated, rows))
+            sources = self._accept_source(source, (rows,))
         with self._lock:
             ids = self._store(leaves, code, sources)
             if self._watches_ends:
                 self._episode_ended(ids.start + np.flatnonzero(code))
             return ids
 
-    def _store(self, leaves: tuple[NDArray[Any], ...], code: NDArray[np.uint8], sources: NDArray[np.int32]) -> range:
-        """Checked rows into the ring; negative sources stand alone."""
+    def _are_exact(self, leaves: tuple[Any, ...], terminated: Any) -> bool:
+        """Whether these are N rows in exactly the specs' shapes and dtypes: then nothing needs a closer look."""
+        if not self._simple or terminated.__class__ is not _ndarray or terminated.dtype is not _BOOL:
+            return False
+        rows = terminated.shape
+        return len(rows) == 1 and all(
+            value.__class__ is _ndarray and value.dtype is dtype and value.shape == rows + shape
+            for value, (_, dtype, shape, _) in zip(leaves, self._accepts, strict=True)
+        )
+
+    def _store(
+        self, leaves: tuple[NDArray[Any], ...], code: NDArray[np.uint8], sources: NDArray[np.int32] | None
+    ) -> range:
+        """Checked rows into the ring. No sources stand for source 0; negative ones for rows that stand alone."""
         self._check_writable()
         rows = code.size
         begin, first = self._next_id, max(0, rows - self._capacity)
-        columns, views = [*leaves, code], [*self._views, self._is_done]
-        if not self._single or sources.any():
-            columns, views = [*columns, np.broadcast_to(sources, (rows,))], self._arena.views
+        columns, views = [*leaves, code], self._arena.views
+        if not self._single or (sources is not None and sources.any()):
+            given = np.zeros((), np.int32) if sources is None else sources
+            columns.append(np.broadcast_to(given, (rows,)))
             self._single = False
-            self._alone = self._alone or bool((sources < 0).any())
+            self._alone = self._alone or bool((given < 0).any())
         for start, end, done in self._spans(begin + first, begin + rows):
-            for view, column in zip(views, columns, strict=True):
+            for view, column in zip(views, columns, strict=False):  # the last view is of the sources
                 view[start:end] = column[first + done : first + done + end - start]
         self._next_id = begin + rows
         self._length = min(self._length + rows, self._capacity)
