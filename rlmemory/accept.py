@@ -50,7 +50,23 @@ def as_numeric(name: str, value: Any) -> NDArray[Any]:
         hint = "nested lists of unequal lengths, objects and integers beyond 64 bits are not arrays of numbers"
         what = hint if array.dtype == object and array.ndim else repr(value)
         raise DataTypeError(f"{name}: expected numbers, got dtype {array.dtype} ({what})")
+    if array.dtype.kind in "fc" and isinstance(value, (list, tuple)):
+        _check_whole_numbers(name, value, array)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _check_whole_numbers(name: str, value: Any, array: NDArray[Any]) -> None:
+    """Refuse lists such as ``[0.5, 2**53 + 1]``, whose whole numbers NumPy rounds while it reads them as floats."""
+    far = np.argwhere(np.abs(array) >= 2.0**53)
+    given = np.asarray(value, object) if far.size else array
+    for position in map(tuple, far.tolist()):
+        number = given[position]
+        number = number.item() if isinstance(number, (np.generic, np.ndarray)) else number
+        if isinstance(number, int) and number != int(array[position].real):
+            raise ValueNotRepresentableError(
+                f"{name}: {number} at position {list(position)} would become {array[position]!r}, since NumPy reads "
+                "such a list as floats; give an array of an integer dtype"
+            )
 
 
 def _shape_message(name: str, got: tuple[int, ...], spec: NumericSpec, lead: tuple[int, ...]) -> str:

@@ -85,14 +85,14 @@ def _in_file(path: Path, size: int, mode: Mode) -> NDArray[np.uint8]:
                     "open it with the specs it was made with, or replace it with mode='w'"
                 )
         else:
-            _allocate(handle, path, size, remove=mode == "x")
+            _allocate(handle, path, size)
         return np.frombuffer(mmap.mmap(handle, size), np.uint8)
     finally:
         os.close(handle)
 
 
-def _allocate(handle: int, path: Path, size: int, *, remove: bool) -> None:
-    """Give the file its bytes now, so that a full disk fails here and not at some later append."""
+def _allocate(handle: int, path: Path, size: int) -> None:
+    """Give a new file its bytes now, so that a full disk fails here and not at some later append."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(handle, 0, size)
@@ -101,8 +101,7 @@ def _allocate(handle: int, path: Path, size: int, *, remove: bool) -> None:
             for start in range(0, size, len(zeros)):
                 os.write(handle, zeros[: min(len(zeros), size - start)])
     except OSError as error:
-        if remove:
-            os.unlink(path)
+        os.unlink(path)
         raise ArenaError(
             error.errno, f"path: cannot make {size / 2**30:.2f} GiB for the memory ({error.strerror})", str(path)
         ) from error

@@ -52,6 +52,12 @@ def _as_numbers(value: ArrayLike, what: str, owner: str) -> NDArray[Any]:
     return array
 
 
+def _same_values(given: NDArray[Any], cast: NDArray[Any]) -> bool:
+    """Whether a cast changed nothing. Compared both ways, since integers and floats are compared as floats."""
+    with np.errstate(all="ignore"):
+        return np.array_equal(cast, given) and np.array_equal(cast.astype(given.dtype), given)
+
+
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array
@@ -145,7 +151,7 @@ class NumericSpec:
             )
         with np.errstate(all="ignore"):
             cast = given.astype(self.dtype)
-        if self.dtype.kind in "biu" and not np.array_equal(cast, given):
+        if self.dtype.kind in "biu" and not _same_values(given, cast):
             raise SpecError(f"{owner}: {which}={limit!r} does not fit {self.dtype}")
         if np.isnan(cast).any():
             raise SpecError(f"{owner}: {which}={limit!r} holds a NaN")
@@ -266,7 +272,7 @@ class FiniteSetSpec(NumericSpec):
         with np.errstate(all="ignore"):
             cast = given.astype(target)
         rounds = given.dtype.kind == target.kind and target.kind in "fc"
-        if not rounds and not np.array_equal(cast, given):
+        if not rounds and not _same_values(given, cast):
             raise SpecError(f"{owner}: the elements {_short(given)} do not fit {target}")
         if len(cast) == 0:
             raise SpecError(f"{owner}: there must be at least one element")
