@@ -1,0 +1,331 @@
+"""Every kernel on every back end: the same bytes from the same random input."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from rlmemory import NotAvailableError, kernels
+from rlmemory.kernels import cpu, reference
+
+SEEDS = st.integers(0, 2**32 - 1)
+WIDTHS = st.lists(st.integers(0, 40) | st.integers(41, 200) | st.sampled_from([1, 4, 8, 16, 64, 128]), max_size=5)
+
+
+def python_function(module: ModuleType, name: str) -> Any:
+    function = getattr(module, name)
+    return getattr(function, "py_func", function)
+
+
+def on_both(name: str, *inputs: Any, out: list[np.ndarray], compared: slice = slice(None)) -> list[np.ndarray]:
+    """Run one kernel on both back ends with equal arguments; they give equal bytes and leave their inputs alone."""
+    results = []
+    for module in (reference, cpu):
+        arrays = [array.copy() for array in out]
+        before = [value.tobytes() for value in inputs if isinstance(value, np.ndarray)]
+        getattr(module, name)(*inputs, *arrays)
+        assert [value.tobytes() for value in inputs if isinstance(value, np.ndarray)] == before
+        results.append(arrays)
+    slow, fast = (arrays[compared] for arrays in results)
+    for k, (a, b) in enumerate(zip(slow, fast, strict=True)):
+        assert a.tobytes() == b.tobytes(), f"{name}: output {k} differs\n{a}\n{b}"
+    return results[0]
+
+
+def noise(rng: np.random.Generator, size: int) -> np.ndarray:
+    return rng.integers(0, 256, size, np.uint8)
+
+
+@st.composite
+def slots_of(draw: Any, capacity: int) -> np.ndarray:
+    """Runs of neighbours, stretches of padding, single rows and rows given twice."""
+    slots: list[int] = []
+    for _ in range(draw(st.integers(0, 8))):
+        first, length = draw(st.integers(-1, capacity - 1)), draw(st.integers(1, 12))
+        kind = draw(st.sampled_from(["run", "same", "backwards"]))
+        if first < 0 or kind == "same":
+            slots += [first] * length
+        elif kind == "run":
+            slots += range(first, min(first + length, capacity))
+        else:
+            slots += range(first, max(first - length, -1), -1)
+    return np.array(slots, np.int64)
+
+
+def table_of(widths: list[int], capacity: int, count: int, gap: int) -> tuple[np.ndarray, int, int]:
+    """A table (start in the memory, width, start in the rows) with gaps between the columns, and both sizes."""
+    rows, here, there = [], gap, gap
+    for width in widths:
+        rows.append((here, width, there))
+        here, there = here + width * capacity + gap, there + width * count + gap
+    return np.array(rows, np.int64).reshape(-1, 3), here, there
+
+
+# ---- the list of kernels --------------------------------------------------------------------------------------------
+
+
+def exported(module: ModuleType) -> set[str]:
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    return {name for name, value in public.items() if getattr(value, "__module__", None) == module.__name__}
+
+
+@pytest.mark.parametrize("module", [reference, cpu])
+def test_back_ends_export_the_listed_kernels_and_no_others(module):
+    assert exported(module) == set(kernels.NAMES)
+
+
+@pytest.mark.parametrize("name", kernels.NAMES)
+def test_back_ends_name_their_parameters_alike(name):
+    slow, fast = (list(inspect.signature(python_function(m, name)).parameters) for m in (reference, cpu))
+    assert slow == fast
+
+
+@pytest.mark.parametrize("name", kernels.NAMES)
+def test_outputs_come_last_and_nothing_is_returned(name):
+    parameters = list(inspect.signature(python_function(reference, name)).parameters)
+    outputs = [parameter.startswith("out") for parameter in parameters]
+    assert any(outputs)
+    assert outputs == sorted(outputs)
+    assert inspect.signature(python_function(reference, name)).return_annotation == "None"
+
+
+def test_a_back_end_that_does_not_exist_is_an_error_that_says_which_do(monkeypatch):
+    with pytest.raises(NotAvailableError, match="'cuda' is not part of this version"), kernels.use("cuda"):
+        pass
+    monkeypatch.setattr(kernels, "_chosen", None)
+    monkeypatch.setenv("RLMEMORY_BACKEND", "abacus")
+    with pytest.raises(NotAvailableError, match="'abacus': expected one of reference, cpu"):
+        kernels.active()
+
+
+def test_the_environment_chooses_the_back_end(monkeypatch):
+    monkeypatch.setattr(kernels, "_chosen", None)
+    monkeypatch.setenv("RLMEMORY_BACKEND", "reference")
+    assert kernels.active() is reference
+
+
+def test_use_goes_back_to_the_back_end_before_also_after_an_error():
+    with kernels.use("reference"):
+        with kernels.use("cpu"):
+            assert kernels.active() is cpu
+        assert kernels.active() is reference
+        with pytest.raises(KeyError), kernels.use("cpu"):
+            raise KeyError
+        assert kernels.active() is reference
+
+
+# ---- bytes ----------------------------------------------------------------------------------------------------------
+
+
+@given(data=st.data(), widths=WIDTHS, capacity=st.integers(1, 60), gap=st.integers(0, 3), seed=SEEDS)
+def test_gather_takes_the_same_bytes(data, widths, capacity, gap, seed):
+    rng = np.random.default_rng(seed)
+    slots = data.draw(slots_of(capacity))
+    table, here, there = table_of(widths, capacity, slots.size, gap)
+    block = noise(rng, here)
+    (out,) = on_both("gather", block, table, slots, out=[noise(rng, there)])
+    for start, width, at in table.tolist():
+        for i, slot in enumerate(slots.tolist()):
+            row = out[at + i * width : at + (i + 1) * width].tobytes()
+            wanted = bytes(width) if slot < 0 else block[start + slot * width :][:width].tobytes()
+            assert row == wanted
+
+
+@pytest.mark.parametrize("width", range(201))
+def test_gather_and_scatter_move_rows_of_every_width(width):
+    rng = np.random.default_rng(width)
+    slots = np.array([3, -1, 0, 1, 2, 3, 3, 39, -1, -1, 17], np.int64)
+    table = np.array([[5, width, 7]], np.int64)
+    on_both("gather", noise(rng, 5 + 40 * width), table, slots, out=[noise(rng, 7 + slots.size * width + 9)])
+    table = np.array([[7, width, 5]], np.int64)
+    on_both("scatter", noise(rng, 7 + slots.size * width), table, slots, out=[noise(rng, 5 + 40 * width + 9)])
+
+
+@given(data=st.data(), widths=WIDTHS, capacity=st.integers(1, 60), gap=st.integers(0, 3), seed=SEEDS)
+def test_scatter_puts_the_same_bytes_and_touches_no_others(data, widths, capacity, gap, seed):
+    rng = np.random.default_rng(seed)
+    slots = data.draw(slots_of(capacity))
+    table, here, there = table_of(widths, capacity, slots.size, gap)
+    rows, block = noise(rng, there), noise(rng, here)
+    (out,) = on_both("scatter", rows, np.ascontiguousarray(table[:, ::-1]), slots, out=[block])
+    wanted = block.copy()
+    for start, width, at in table.tolist():
+        for i, slot in enumerate(slots.tolist()):
+            if slot >= 0:
+                wanted[start + slot * width : start + (slot + 1) * width] = rows[at + i * width : at + (i + 1) * width]
+    assert out.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("width", [4095, 4096, 5000, 70_001])
+@pytest.mark.parametrize("shift", [0, 1, 63])
+def test_gather_of_results_larger_than_the_caches_takes_the_same_bytes(width, shift):
+    rng = np.random.default_rng(width)
+    capacity, count = 9, (5 << 20) // width
+    block = noise(rng, shift + (width + 3) * capacity + 7)
+    slots = rng.integers(-1, capacity, count)
+    slots[3:9] = [2, 3, 4, 5, -1, -1]
+    table = np.array([[shift, width, 64 - shift], [shift + width * capacity, 3, 64 + width * count]], np.int64)
+    on_both("gather", block, table, slots, out=[noise(rng, 64 + (width + 3) * count + 130)])
+
+
+@given(data=st.data(), seed=SEEDS)
+def test_move_copies_the_same_runs(data, seed):
+    runs = data.draw(st.lists(st.tuples(st.integers(0, 90), st.integers(0, 200)), max_size=5))
+    starts = np.cumsum([0, *(count + 3 for _, count in runs)])
+    table = [(start, count, at) for (start, count), at in zip(runs, starts.tolist(), strict=False)]
+    rng = np.random.default_rng(seed)
+    on_both("move", noise(rng, 300), np.array(table, np.int64).reshape(-1, 3), out=[noise(rng, 1200)])
+
+
+@pytest.mark.parametrize("count", [(1 << 22) - 1, 1 << 22, (1 << 22) + 65])
+@pytest.mark.parametrize(("start", "at"), [(0, 0), (1, 0), (0, 1), (5, 63)])
+def test_move_of_many_bytes_copies_the_same_runs(count, start, at):
+    rng = np.random.default_rng(0)
+    table = np.array([[start, count, at], [3, 4095, at + count], [3, 4096, at + count + 4095 + 1]], np.int64)
+    on_both("move", noise(rng, start + count), table, out=[noise(rng, at + count + 9000)])
+
+
+# ---- draws ----------------------------------------------------------------------------------------------------------
+
+UNIFORM = st.floats(0, 1, exclude_max=True) | st.sampled_from([0.0, np.nextafter(1, 0)])
+UNIFORMS = st.lists(UNIFORM, max_size=40)
+
+
+@given(u=UNIFORMS, capacity=st.integers(1, 20) | st.integers(1, 2**40), data=st.data())
+def test_uniform_draws_the_same_ids(u, capacity, data):
+    length = data.draw(st.integers(1, capacity))
+    oldest = data.draw(st.integers(0, 40) | st.integers(0, 2**50))
+    out = [np.empty(len(u), np.int64) for _ in range(2)]
+    ids, slots = on_both("uniform", np.array(u, float), oldest, length, capacity, out=out)
+    assert ids.tolist() == [oldest + min(int(np.floor(x * length)), length - 1) for x in u]
+    assert slots.tolist() == [i % capacity for i in ids.tolist()]
+
+
+@given(u=UNIFORMS, more=st.integers(0, 30) | st.integers(0, 2**40))
+def test_distinct_draws_the_same_indices_and_each_once(u, more):
+    length = len(u) + more
+    room = 1 << max(1, (2 * len(u)).bit_length())
+    scratch = [np.empty(room, np.int64), np.empty(room, np.int64), np.empty(len(u), np.int64)]
+    index = on_both("distinct", np.array(u, float), length, out=scratch, compared=slice(2, 3))[2]
+    assert len(set(index.tolist())) == len(u)
+    assert all(0 <= i < length for i in index.tolist())
+
+
+def test_distinct_is_the_shuffle_of_fisher_and_yates():
+    rng = np.random.default_rng(1)
+    for length in range(12):
+        u, deck = rng.random(length), list(range(length))
+        for i in range(length):
+            j = i + int(u[i] * (length - i))
+            deck[i], deck[j] = deck[j], deck[i]
+        scratch = [np.empty(64, np.int64), np.empty(64, np.int64), np.empty(length, np.int64)]
+        assert on_both("distinct", u, length, out=scratch, compared=slice(2, 3))[2].tolist() == deck
+
+
+# ---- the timeline ---------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def chains(draw: Any) -> dict[str, Any]:
+    """A ring of rows from a few sources, linked: what the kernels of the timeline read."""
+    capacity, sources = draw(st.integers(1, 20)), draw(st.integers(1, 4))
+    oldest = draw(st.integers(0, 50))
+    length = draw(st.integers(1, capacity))
+    position = np.array(draw(st.lists(st.integers(-1, sources - 1), min_size=length, max_size=length)), np.int64)
+    tail = np.array(draw(st.lists(st.integers(-1, oldest - 1), min_size=sources, max_size=sources)), np.int64)
+    code = np.array(draw(st.lists(st.sampled_from([0, 0, 0, 1, 2]), min_size=capacity, max_size=capacity)), np.uint8)
+    linked = [np.empty(sources, np.int64), np.zeros(capacity, np.int32), np.zeros(capacity, np.int32)]
+    _, back, ahead = on_both("link", position, oldest, capacity, tail, out=linked)
+    if draw(st.booleans()):  # one chain of all rows
+        back = ahead = np.empty(0, np.int32)
+    return {
+        "capacity": capacity, "oldest": oldest, "end": oldest + length, "code": code, "back": back, "ahead": ahead,
+    }  # fmt: skip
+
+
+@given(data=st.data(), sources=st.integers(1, 5), capacity=st.integers(1, 12))
+def test_link_chains_alike_whatever_pieces_it_comes_in(data, sources, capacity):
+    places = data.draw(st.lists(st.integers(-1, sources - 1), max_size=30))  # a row of -1 stands alone
+    tail = np.full(sources, -1, np.int64)
+    back, ahead = np.zeros(capacity, np.int32), np.zeros(capacity, np.int32)
+    begin = 0
+    while begin < len(places):
+        piece = places[begin : begin + data.draw(st.integers(1, capacity))]
+        out = [np.empty(sources, np.int64), back, ahead]
+        tail, back, ahead = on_both("link", np.array(piece, np.int64), begin, capacity, tail, out=out)
+        begin += len(piece)
+    for row in range(max(0, begin - capacity), begin):
+        like = [other for other in range(begin) if places[other] == places[row] >= 0]
+        before = [other for other in like if row - capacity < other < row]
+        after = [other for other in like if other > row]
+        assert back[row % capacity] == (row - before[-1] if before else 0)
+        assert ahead[row % capacity] == (after[0] - row if after else 0)
+
+
+@given(ring=chains(), data=st.data(), before=st.integers(0, 5), after=st.integers(1, 5), stop=st.booleans())
+def test_windows_and_what_is_said_of_their_rows_are_alike(ring, data, before, after, stop):
+    rows = st.integers(ring["oldest"], ring["end"] - 1)
+    chosen = np.array(data.draw(st.lists(rows, min_size=1, max_size=10)), np.int64)
+    capacity, oldest, code, back = (ring[key] for key in ("capacity", "oldest", "code", "back"))
+    shape = (chosen.size, before + after)
+    ids, slots = on_both(
+        "window", chosen, oldest, ring["end"], capacity, before, stop, code, back, ring["ahead"],
+        out=[np.empty(shape, np.int64), np.empty(shape, np.int64)],
+    )  # fmt: skip
+    assert ids[:, before].tolist() == chosen.tolist()
+    annotations = [np.empty(ids.size, kind) for kind in (bool, bool, bool, bool, np.int64, float)]
+    for room in (0, ids.size):
+        on_both(
+            "annotate", ids.ravel(), slots.ravel(), oldest, capacity, 0.9, code, back,
+            out=[*annotations, np.empty(room, np.int64)],
+        )  # fmt: skip
+
+
+@given(ring=chains(), data=st.data(), steps=st.integers(1, 5), gamma=st.floats(0, 1), seed=SEEDS)
+def test_sums_over_n_steps_are_alike_to_the_last_bit(ring, data, steps, gamma, seed):
+    rows = st.integers(ring["oldest"], ring["end"] - 1)
+    chosen = np.array(data.draw(st.lists(rows, min_size=1, max_size=10)), np.int64)
+    shape = (chosen.size, steps)
+    ids, slots = on_both(
+        "window", chosen, ring["oldest"], ring["end"], ring["capacity"], 0, True, ring["code"], ring["back"],
+        ring["ahead"], out=[np.empty(shape, np.int64), np.empty(shape, np.int64)],
+    )  # fmt: skip
+    rewards = np.random.default_rng(seed).normal(size=(*shape, 2))
+    kinds = (np.int64, np.int64, float, bool, bool)
+    on_both(
+        "nstep", ids, slots, rewards, gamma, ring["code"],
+        out=[np.empty((chosen.size, 2)), *(np.empty(chosen.size, kind) for kind in kinds)],
+    )  # fmt: skip
+
+
+@given(ring=chains(), stop=st.booleans())
+def test_counts_of_episodes_and_of_what_remains_are_alike(ring, stop):
+    oldest, end, capacity, code = (ring[key] for key in ("oldest", "end", "capacity", "code"))
+    count = np.empty(end - oldest, np.int64)
+    on_both("remaining", oldest, end, capacity, stop, code, ring["ahead"], out=[count])
+    outputs = [count, count, np.empty(1, np.int64)]
+    on_both("number_episodes", oldest, end, capacity, code, ring["back"], out=outputs)
+
+
+@given(ring=chains(), data=st.data(), strategy=st.integers(0, 2))
+def test_goals_are_taken_from_the_same_rows(ring, data, strategy):
+    rows = st.integers(ring["oldest"], ring["end"] - 1)
+    ids = np.array(data.draw(st.lists(rows, max_size=10)), np.int64)
+    u = np.array(data.draw(st.lists(UNIFORM, min_size=ids.size, max_size=ids.size)), float)
+    (goal,) = on_both(
+        "goal_row", ids, u, strategy, *(ring[key] for key in ("oldest", "end", "capacity", "code", "back", "ahead")),
+        out=[np.empty(ids.size, np.int64)],
+    )  # fmt: skip
+    assert all(ring["oldest"] <= row < ring["end"] for row in goal.tolist())
+
+
+def test_every_kernel_is_compared_in_this_file():
+    assert set(re.findall(r'on_both\(\s*"(\w+)"', Path(__file__).read_text(encoding="utf-8"))) == set(kernels.NAMES)
