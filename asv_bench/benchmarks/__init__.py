@@ -1,0 +1,1 @@
+"""The benchmarks that asv runs: a file for each part of the library, one class for each operation."""
