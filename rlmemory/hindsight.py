@@ -142,14 +142,17 @@ class HindsightReplayMemory(Relabelling):
             keywords["is_done_fn"] = _GoalJudge(base.compute_terminated)
         return cls.from_env(env, capacity, **keywords)
 
-    def _batch(self, chosen: Ints, options: Options, target: Target) -> Batch:
-        if self._relabel == "store":
-            return super()._batch(chosen, options, target)
-        if not options.stop:
+    def _prepared(self, windows: int, options: Options, out: Batch | None) -> Target:
+        if self._relabel == "sample" and not options.stop:
             raise ValueError(
                 "boundary='cross': a window with a new goal ends with its episode; "
                 "use boundary='stop', or relabel='store'"
             )
+        return super()._prepared(windows, options, out)
+
+    def _batch(self, chosen: Ints, options: Options, target: Target) -> Batch:
+        if self._relabel == "store":
+            return super()._batch(chosen, options, target)
         sums = options.n_step > 1
         window = options._replace(n_step=1, after=options.n_step if sums else options.after, time_major=False)
         apart = sums or options.time_major  # relabelled as windows, then brought into the form that was asked for
