@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from .accept import at_least, one_source
 from .batch import Batch, Channels, Experience
 from .errors import EmptyMemoryError
@@ -116,7 +118,9 @@ class HindsightReplayMemory(Relabelling):
         ----------
         env : gymnasium.Env
             Its observations are a Dict with ``achieved_goal`` and ``desired_goal``, and it has
-            ``compute_reward(achieved_goal, desired_goal, info)`` for many goals at once (info is an empty dict).
+            ``compute_reward(achieved_goal, desired_goal, info)`` for many goals at once (info is an empty dict). A
+            ``compute_terminated`` of the same form finds the ends again. A function that gives one answer for many
+            goals is asked for each of them.
         capacity : int, default 10_000
         **keywords
             As in the constructor and in `ReplayMemory.from_env`; ``reward_fn`` and ``is_done_fn`` replace the
@@ -207,4 +211,9 @@ class _GoalJudge:
         self.function = function
 
     def __call__(self, observation: Channels, action: Channels, next_observation: Channels) -> Any:
-        return self.function(next_observation["achieved_goal"], next_observation["desired_goal"], {})
+        achieved, desired = next_observation["achieved_goal"], next_observation["desired_goal"]
+        judged = np.asarray(self.function(achieved, desired, {}))
+        if judged.ndim:
+            return judged
+        # One answer for all: gymnasium-robotics' compute_terminated takes one goal at a time.
+        return np.array([self.function(a, d, {}) for a, d in zip(achieved, desired, strict=True)])
