@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -60,7 +61,22 @@ class Histories(RuleBasedStateMachine):
         self._serving.__enter__()
 
     def teardown(self) -> None:
-        self._serving.__exit__(None, None, None)
+        try:
+            if hasattr(self, "memory"):
+                self.look_at_everything()
+        finally:
+            self._serving.__exit__(None, None, None)
+
+    def look_at_everything(self) -> None:
+        """At the end of a history, which the rules alone would seldom do: what has gone wrong shows somewhere."""
+        self.episodes()
+        for padding, n_step, length, boundary in (
+            ("end", 1, 4, "cross"),
+            ("start", 1, 3, "stop"),
+            ("end", 3, 1, "stop"),
+        ):
+            ask = Ask(20, length, n_step, 0.9, previous=True, padding=padding)
+            self.compare_sample(replace(ask, boundary=boundary if self.crossing else "stop"))
 
     # ---- into the memory ----
 
@@ -143,20 +159,24 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data(), again=st.booleans())
     def sample(self, data: st.DataObject, again: bool) -> None:
         ask = data.draw(asked(self.crossing))
-        windows = self.model.sample(ask)
-        if windows is None:
-            with pytest.raises(rlm.EmptyMemoryError):
-                self.memory.sample(ask.size, **ask.keywords())
-            return
-        batch = self.memory.sample(ask.size, **ask.keywords())
-        compare(batch, windows, self.model.layout, ask)
-        if again:
+        batch = self.compare_sample(ask)
+        if again and batch is not None:
             for leaf in leaves(batch.next_observation):
                 leaf[...] = 0
             windows = self.model.sample(ask)
             second = self.memory.sample(ask.size, **ask.keywords(), out=batch)
             assert np.shares_memory(batch.id, second.id)
             compare(second, windows, self.model.layout, ask)
+
+    def compare_sample(self, ask: Ask) -> rlm.Batch | None:
+        windows = self.model.sample(ask)
+        if windows is None:
+            with pytest.raises(rlm.EmptyMemoryError):
+                self.memory.sample(ask.size, **ask.keywords())
+            return None
+        batch = self.memory.sample(ask.size, **ask.keywords())
+        compare(batch, windows, self.model.layout, ask)
+        return batch
 
     @rule(source=st.none() | st.integers(0, 3), gamma=GAMMAS, previous=st.booleans(), time_major=st.booleans())
     def trajectories(self, source: int | None, gamma: float, previous: bool, time_major: bool) -> None:

@@ -231,6 +231,8 @@ def test_a_change_of_ends_or_sources_moves_the_legal_starts(backend):
         memory.sample(1, **options)
     memory.set([3], truncated=[False])
     assert set(memory.sample(100, **options).id[:, 0].tolist()) == {0, 2}
+    memory.set([1], source=[0])
+    assert set(memory.sample(100, **options).id[:, 0].tolist()) == {0, 1, 2}
 
 
 # ---- each legal start equally likely --------------------------------------------------------------------------------
