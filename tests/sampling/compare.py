@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import rlmemory as rlm
 
@@ -56,6 +57,19 @@ def compare(batch: rlm.Batch, windows: list[list[Cell]], layout: Layout, ask: As
                 return leaves(cell.before.values[name])[i] if cell.before else zeros(spec)
 
             check(f"previous {name}", given[i], value, spec.dtype, spec.shape)
+
+
+def compare_sample(memory: rlm.ReplayMemory, model: Model, ask: Ask) -> rlm.Batch | None:
+    """Draw from both. Where there is too little to draw from, the memory says so and draws nothing."""
+    windows, batch = model.sample(ask), None
+    if windows is None:
+        with pytest.raises(rlm.EmptyMemoryError):
+            memory.sample(ask.size, **ask.keywords())
+    else:
+        batch = memory.sample(ask.size, **ask.keywords())
+        compare(batch, windows, model.layout, ask)
+    assert memory._rng.bit_generator.state == model.rng.bit_generator.state
+    return batch
 
 
 def compare_experience(record: rlm.Experience, rows: list[Row]) -> None:

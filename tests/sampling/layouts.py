@@ -86,6 +86,11 @@ def mapped(structure: Any, function: Callable[..., Any], *others: Any) -> Any:
     return function(structure, *others)
 
 
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a row (or rows) as `append` (or `extend`) takes them."""
+    return {name: value for name, value in values.items() if name != "extra" or value}
+
+
 def same(a: Any, b: Any) -> bool:
     """Equal dtype, shape and bytes (so NaN equals NaN)."""
     a, b = np.asarray(a), np.asarray(b)

@@ -34,6 +34,13 @@ def test_an_episode_whose_beginning_was_overwritten_counts_with_what_is_left(bac
     assert memory.episodes().returns.tolist() == [5.0, 9.0]
 
 
+@pytest.mark.parametrize("end", ["terminated", "truncated"])
+def test_an_episode_that_ends_with_the_newest_row_has_ended(backend, end):
+    memory = line(4, [0.0, 0.0], **{end: (1,)})
+    assert memory.episodes().ended.tolist() == [end]
+    assert memory.sample_episodes(1).id.tolist() == [[0, 1]]
+
+
 def test_returns_have_the_kind_of_the_reward(backend):
     for reward, dtype in (("int8", "float64"), ("float32", "float32"), ("complex64", "complex64")):
         memory = rlm.ReplayMemory(Spec(()), Spec(()), 300, reward=Spec((2,), reward))

@@ -100,6 +100,11 @@ def test_a_truncation_stays_one_unless_the_goal_is_met(backend):
         assert (record.terminated == met).all()
         assert (record.truncated == ((record.id == 1) & ~met)).all()
     assert {bool(r.truncated[-1]) for r in new} == {True, False}
+    batch = memory.sample(200)
+    met = relabelled(batch) & (batch.observation["desired_goal"] == batch.next_observation["achieved_goal"])
+    assert (batch.terminated == met).all()
+    assert (batch.truncated == ((batch.id == 1) & ~met)).all()
+    assert len(set(zip(batch.id.tolist(), met.tolist(), strict=True))) == 4
 
 
 def test_an_end_at_the_old_goal_is_none_at_a_new_one_that_is_not_met(backend):

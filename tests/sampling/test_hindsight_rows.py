@@ -27,6 +27,12 @@ def test_the_newest_episode_is_taken_or_so_many_rows_each_with_goals_of_its_own_
     assert memory.generate_hindsight(99).id.tolist() == list(range(7))
 
 
+def test_no_goal_is_older_than_the_rows_that_were_asked_for(backend):
+    memory = episode(memory_of("episode", goal_samples=50), 6)
+    goals = memory.generate_hindsight(2).observation["desired_goal"]
+    assert set(goals.tolist()) == {5.0, 6.0}
+
+
 def test_each_row_is_repeated_for_each_of_its_goals():
     memory = episode(memory_of("future", goal_samples=3), 2)
     assert memory.generate_hindsight().id.tolist() == [0, 0, 0, 1, 1, 1]

@@ -12,7 +12,7 @@ import pytest
 from rlmemory import kernels
 
 from .goals_model import GOALS, Hindsight
-from .layouts import PLAIN, equal_records
+from .layouts import PLAIN, equal_records, given
 
 CALLS: dict[str, dict[str, Any]] = {
     "single rows": {},
@@ -29,10 +29,6 @@ def filled(layout: Any, memory: Any) -> Any:
     for t in range(70):
         memory.append(**given(layout.draw(rng)), terminated=t % 7 == 6, truncated=t % 11 == 10, source=t % 2)
     return memory
-
-
-def given(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name != "extra" or value}
 
 
 def makers() -> dict[str, Any]:
