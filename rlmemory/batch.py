@@ -61,6 +61,12 @@ class Experience(NamedTuple):
         return _record_repr(self)
 
 
+class Generated(Experience):
+    """Rows that did not happen: wherever `extend_from` stores them, they have no neighbours."""
+
+    __slots__ = ()
+
+
 class Batch(NamedTuple):
     """A sample for a learner: the fields of `Experience`, and what the rows mean in it.
 

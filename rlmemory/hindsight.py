@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from .accept import at_least, one_source
 from .batch import Batch, Channels, Experience
 from .errors import EmptyMemoryError
@@ -116,7 +118,9 @@ class HindsightReplayMemory(Relabelling):
         ----------
         env : gymnasium.Env
             Its observations are a Dict with ``achieved_goal`` and ``desired_goal``, and it has
-            ``compute_reward(achieved_goal, desired_goal, info)`` for many goals at once (info is an empty dict).
+            ``compute_reward(achieved_goal, desired_goal, info)`` for many goals at once (info is an empty dict). A
+            ``compute_terminated`` of the same form finds the ends again. A function that gives one answer for many
+            goals is asked for each of them.
         capacity : int, default 10_000
         **keywords
             As in the constructor and in `ReplayMemory.from_env`; ``reward_fn`` and ``is_done_fn`` replace the
@@ -142,14 +146,17 @@ class HindsightReplayMemory(Relabelling):
             keywords["is_done_fn"] = _GoalJudge(base.compute_terminated)
         return cls.from_env(env, capacity, **keywords)
 
-    def _batch(self, chosen: Ints, options: Options, target: Target) -> Batch:
-        if self._relabel == "store":
-            return super()._batch(chosen, options, target)
-        if not options.stop:
+    def _prepared(self, windows: int, options: Options, out: Batch | None) -> Target:
+        if self._relabel == "sample" and not options.stop:
             raise ValueError(
                 "boundary='cross': a window with a new goal ends with its episode; "
                 "use boundary='stop', or relabel='store'"
             )
+        return super()._prepared(windows, options, out)
+
+    def _batch(self, chosen: Ints, options: Options, target: Target) -> Batch:
+        if self._relabel == "store":
+            return super()._batch(chosen, options, target)
         sums = options.n_step > 1
         window = options._replace(n_step=1, after=options.n_step if sums else options.after, time_major=False)
         apart = sums or options.time_major  # relabelled as windows, then brought into the form that was asked for
@@ -204,4 +211,9 @@ class _GoalJudge:
         self.function = function
 
     def __call__(self, observation: Channels, action: Channels, next_observation: Channels) -> Any:
-        return self.function(next_observation["achieved_goal"], next_observation["desired_goal"], {})
+        achieved, desired = next_observation["achieved_goal"], next_observation["desired_goal"]
+        judged = np.asarray(self.function(achieved, desired, {}))
+        if judged.ndim:
+            return judged
+        # One answer for all: gymnasium-robotics' compute_terminated takes one goal at a time.
+        return np.array([self.function(a, d, {}) for a, d in zip(achieved, desired, strict=True)])

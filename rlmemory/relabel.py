@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import kernels
 from .accept import accept, accept_flag
-from .batch import Batch, Channels, Experience
+from .batch import Batch, Channels, Experience, Generated
 from .errors import ShapeError
 from .goals import Goal
 from .memory import ReplayMemory
@@ -175,7 +175,7 @@ class Relabelling(ReplayMemory):
         repeats = 1 if self._strategy == "final" else self._goal_samples
         ids = np.repeat(rows, repeats)
         goal = self._goal_rows(ids, self._rng.random(ids.size), int(rows.min()))
-        record = self.get(ids)
+        record = Generated(*self.get(ids))
         met = self._give_goals(record, (slice(None),), goal)
         if met is not None:
             record.terminated[:] = met
@@ -186,7 +186,4 @@ class Relabelling(ReplayMemory):
         for row in last.tolist():
             if row < self._oldest:  # what is generated takes the room of the oldest rows
                 continue
-            record = self._generated(self._episode_of(row))
-            leaves = self._flatten(*(getattr(record, group.field) for group in self._groups))
-            code = (record.terminated + 2 * record.truncated).astype(np.uint8)
-            self._store(leaves, code, -1 - record.source)
+            self._extend_alone(self._generated(self._episode_of(row)))

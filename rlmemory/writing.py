@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import kernels
 from .accept import accept, accept_flag, accept_source, as_numeric
-from .batch import Batch, Channels, Experience
+from .batch import Batch, Channels, Experience, Generated
 from .errors import ShapeError, StructureError
 from .store import Store
 from .structures import Structure
@@ -227,7 +227,7 @@ class Writing(Store):
         ----------
         experience : Experience
             From ``all()``, ``get()`` or ``chunks()`` of a memory with equal specs. Its ids are not kept: an id
-            belongs to one memory.
+            belongs to one memory. What `generate_hindsight` made has no neighbours here either.
 
         Returns
         -------
@@ -244,6 +244,8 @@ class Writing(Store):
         if not isinstance(experience, Experience):
             hint = "; take its ids: extend_from(memory.get(batch.id))" if isinstance(experience, Batch) else ""
             raise StructureError(f"experience: expected an Experience, got {type(experience).__name__}{hint}")
+        if isinstance(experience, Generated):
+            return self._extend_alone(experience)
         return self.extend(
             experience.observation,
             experience.action,
@@ -254,6 +256,18 @@ class Writing(Store):
             source=experience.source,
             extra=experience.extra or None,
         )
+
+    def _extend_alone(self, rows: Experience) -> range:
+        """Store rows that no window, sum or episode joins."""
+        lead = rows.id.shape
+        given = self._flatten(rows.observation, rows.action, rows.reward, rows.next_observation, rows.extra)
+        leaves = self._accept(given, lead)
+        code = is_done_code(
+            accept_flag("terminated", rows.terminated, lead), accept_flag("truncated", rows.truncated, lead)
+        )
+        sources = accept_source(rows.source, lead)
+        with self._lock:
+            return self._store(leaves, code, -1 - sources)
 
     def set(self, ids: ArrayLike, **fields: Any) -> None:
         """Change fields of stored experiences.
@@ -315,7 +329,9 @@ class Writing(Store):
             cut = accept_flag("truncated", fields["truncated"], lead) if "truncated" in fields else now == 2
             columns[place["is_done"]] = is_done_code(ended, cut)
         if "source" in fields:
-            columns[place["source"]] = np.broadcast_to(accept_source(fields["source"], lead), lead)
+            given = np.broadcast_to(accept_source(fields["source"], lead), lead)
+            alone = self._source[rows % self._capacity] < 0  # and stay so
+            columns[place["source"]] = np.where(alone, -1 - given, given)
         return columns
 
     # ---- what was given -----------------------------------------------------------------------------------------
