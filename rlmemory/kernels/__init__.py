@@ -16,7 +16,8 @@ from ..errors import NotAvailableError
 
 #: What every back end exports.
 NAMES = (
-    "annotate", "distinct", "gather", "link", "nstep", "number_episodes", "remaining", "scatter", "uniform", "window",
+    "annotate", "distinct", "gather", "link", "nstep", "number_episodes", "remaining", "scatter",
+    "tree_draw", "tree_span", "tree_update", "uniform", "window",
 )  # fmt: skip
 BACKENDS = ("reference", "cpu", "cuda")
 
