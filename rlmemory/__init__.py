@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         ValueNotRepresentableError,
     )
     from .memory import ReplayMemory
+    from .mixture import Mixture, MixtureBatch
+    from .prioritized import PrioritizedReplayMemory
     from .specs import FiniteSetSpec, NumericSpec, spec_from_space
     from .warm import warmup
 
@@ -47,6 +49,9 @@ _HOME = {
     "StructureError": "errors",
     "ValueNotRepresentableError": "errors",
     "ReplayMemory": "memory",
+    "Mixture": "mixture",
+    "MixtureBatch": "mixture",
+    "PrioritizedReplayMemory": "prioritized",
     "FiniteSetSpec": "specs",
     "NumericSpec": "specs",
     "spec_from_space": "specs",
@@ -60,9 +65,12 @@ __all__ = [
     "EmptyMemoryError",
     "Experience",
     "FiniteSetSpec",
+    "Mixture",
+    "MixtureBatch",
     "NotAvailableError",
     "NotPickleableError",
     "NumericSpec",
+    "PrioritizedReplayMemory",
     "ReplayMemory",
     "ReplayMemoryError",
     "ShapeError",

@@ -121,7 +121,7 @@ class Sampling(Results):
                 arrays[-1][:] = self._weights(chosen)
                 return self._as_batch(arrays)
             chosen = self._choose(size, options, source, replace)
-            return self._batch(chosen, options, out)
+            return self._batch(chosen, options, out, self._weights(chosen))
 
     def epoch(self, batch_size: int, *, shuffle: bool = True, drop_last: bool = False) -> Iterator[Batch]:
         """Every experience exactly once, in batches.
@@ -273,9 +273,8 @@ class Sampling(Results):
         )  # fmt: skip
         return ids, slots
 
-    def _batch(self, chosen: Ints, options: Options, out: Batch | None) -> Batch:
+    def _batch(self, chosen: Ints, options: Options, out: Batch | None, weights: Any = 1.0) -> Batch:
         """Everything about the chosen rows, and about those in their windows."""
-        weights = self._weights(chosen)
         if options.n_step > 1:
             arrays = self._summed(chosen, options, out)
         else:
