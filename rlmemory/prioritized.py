@@ -303,7 +303,7 @@ class PrioritizedReplayMemory(ReplayMemory):
         ids = as_numeric("id", id)
         if ids.dtype.kind == "b":
             raise StaleIdError("id: expected whole numbers, got bools; for a mask use id[mask]")
-        ids = _plain(cast_exactly("id", ids, _INT) if ids.dtype != _INT else ids)
+        ids = cast_exactly("id", ids, _INT) if ids.dtype != _INT else ids
         given = as_numeric("priority", priority)
         if given.shape != ids.shape and _without_last_one(given.shape) != _without_last_one(ids.shape):
             hint = ""
@@ -314,7 +314,7 @@ class PrioritizedReplayMemory(ReplayMemory):
             values = _plain(accept_priority(given, given.shape, self.priority_exponent))
             masses = self._priorities.masses(values)
             self._sync_priorities()
-            stale = self._priorities.tree.update(ids, masses, values, self._oldest, self._next_id)
+            stale = self._priorities.tree.update(_plain(ids), masses, values, self._oldest, self._next_id)
             self._updates += 1
             return stale
 
