@@ -32,6 +32,8 @@ def filled(value, *, kind=rlm.ReplayMemory, observation=SPEC, count=10, seed=0, 
         ([5, 0], 3, [3, 0]),
         ([0.05, 0.95], 1, [0, 1]),
         ([1e-300, 1e300], 2, [0, 2]),
+        ([0.05, 0.40, 0.55], 50, [3, 20, 27]),  # 2.5 and 27.5, which floats do not see as a tie
+        ([1] * 40, 44, [2] * 4 + [1] * 36),
     ],
 )
 def test_counts_go_by_largest_remainder(proportions, size, expected):

@@ -114,6 +114,21 @@ def test_updates_leave_the_tree_that_building_it_anew_gives(data):
     assert states[0] == states[1]
 
 
+def test_each_tree_follows_though_the_others_do_not_change(backend):
+    capacity = 600
+    tree = PriorityTree(capacity, least=True)
+    masses = np.full(capacity, 1e16)
+    tree.fill(0, capacity, masses, np.ones(capacity))
+    row = np.array([77])
+    for mass, priority in ((0.5, 1.0), (0.25, 1.0), (0.25, 7.0), (0.25, 2.0), (0.125, 2.0)):
+        total = tree.total
+        tree.update(row, np.array([mass]), np.array([priority]), 0, capacity)
+        assert (tree.least, tree.largest) == (mass, priority)
+        assert mass == 0.5 or tree.total == total  # too small to show in the sum
+    tree.update(row, np.array([0.0]), np.array([0.0]), 0, capacity)
+    assert (tree.least, tree.largest) == (1e16, 1.0)
+
+
 def test_a_parent_is_the_sum_of_its_children_in_order(backend):
     rng = np.random.default_rng(0)
     tree = tree_of(rng.random(9) * 10.0 ** rng.integers(-9, 9, 9))
