@@ -45,7 +45,7 @@ class PrioritizedReplayMemory(ReplayMemory):
     priority_epsilon : float in [0, 100], default 1e-6
         Added to each priority before the exponent. With 0, an experience of priority 0 is never drawn.
     stratified : bool, default True
-        One draw from each of B equal parts of the total mass: the same expectation and less spread, section 3.3.
+        One draw from each of B equal parts of the total mass: the same expectation and less spread, appendix B.2.1.
     weight_normalization : {"batch", "memory"}, default "batch"
         Which weight becomes 1: the largest in the batch, or the largest that any experience of the memory has.
 
@@ -64,13 +64,13 @@ class PrioritizedReplayMemory(ReplayMemory):
     * Draws B uniforms ``u``: target i is ``(i + u[i]) / B`` of the total mass, or ``u[i]`` of it with
       ``stratified=False``. With ``padding="none"``, draws that begin no full window are drawn again up to four times,
       then from the list of those that do: the result is in proportion to mass among them. ``source=`` draws in
-      proportion to mass among the rows of that source, and takes a pass over them.
+      proportion to mass among the rows of that source, and takes a pass over them (milliseconds for a million rows).
     * ``replace=False`` raises ValueError: importance weights hold for draws that do not depend on each other.
     * When every mass to draw from is 0, `sample` raises EmptyMemoryError.
     * `epoch` gives every experience once, whatever its priority, with weights of 1.
     * N does not matter after the division by the largest weight: the weights are ``(smallest mass / mass) ** beta``.
     * A new experience gets the largest priority of those that stay when it is appended, and 1 when there is none or it
-      is 0; so the largest priority comes down again. Section 3.3 keeps the largest ever seen.
+      is 0; so the largest priority comes down again. Common implementations keep the largest ever seen.
     * Priorities are in RAM, 16 bytes a row and a seventh more (24 with ``weight_normalization="memory"``), also for a
       memory with a `path`. They are kept through `resize` and pickles; `set` does not change them.
 

@@ -16,6 +16,13 @@ from rlmemory import kernels
 SCALAR = rlm.NumericSpec(())
 
 
+@pytest.fixture
+def compiled():
+    """For numbers of draws that would take the back end in NumPy minutes; that both draw alike is tested elsewhere."""
+    with kernels.use("cpu"):
+        yield
+
+
 def memory_of(count, capacity=None, *, source=0, ends=(), **keywords):
     """`count` rows whose observation is their id."""
     keywords = {"seed": 0, **keywords}
@@ -312,7 +319,7 @@ def assert_follows(ids, masses):
 
 @pytest.mark.parametrize("stratified", [False, True])
 @pytest.mark.parametrize(("capacity", "count"), [(3, 3), (10, 10), (10, 23), (16, 10)])
-def test_a_million_draws_follow_the_priorities(capacity, count, stratified):
+def test_a_million_draws_follow_the_priorities(compiled, capacity, count, stratified):
     memory = memory_of(count, capacity, stratified=stratified, seed=11)
     first = count - len(memory)
     priority = np.arange(1.0, len(memory) + 1)
@@ -322,7 +329,7 @@ def test_a_million_draws_follow_the_priorities(capacity, count, stratified):
 
 
 @pytest.mark.parametrize("stratified", [False, True])
-def test_a_million_full_windows_follow_the_priorities_of_their_first_rows(stratified):
+def test_a_million_full_windows_follow_the_priorities_of_their_first_rows(compiled, stratified):
     # Episodes of 2, 3 and 7 rows, windows of 3: six starts out of twelve, by redrawing and then from the list.
     memory = memory_of(12, stratified=stratified, seed=12, ends=[1, 4, 11], priority_exponent=1.0)
     priority = np.array([9.0, 9.0, 1.0, 9.0, 9.0, 2.0, 1.0, 3.0, 0.5, 1.0, 9.0, 9.0])
@@ -335,7 +342,7 @@ def test_a_million_full_windows_follow_the_priorities_of_their_first_rows(strati
 
 
 @pytest.mark.parametrize("stratified", [False, True])
-def test_a_million_draws_of_one_source_follow_its_priorities(stratified):
+def test_a_million_draws_of_one_source_follow_its_priorities(compiled, stratified):
     memory = memory_of(9, source=np.arange(9) % 3, stratified=stratified, seed=13, priority_exponent=1.0)
     memory.update_priorities(np.arange(9), np.arange(1.0, 10.0))
     ids = np.concatenate([memory.sample(10_000, source=1).id for _ in range(100)])
