@@ -31,6 +31,7 @@ def _smaller(a: float, b: float) -> Any:
 
 @kernel
 def tree_span(first: int, last: int, levels: Any, out_mass: Any, out_priority: Any, out_least: Any) -> None:
+    """As in `reference_tree`."""
     for level in range(1, levels.size):
         below, here = levels[level - 1], levels[level]
         first, last = first >> _SHIFT, ((last - 1) >> _SHIFT) + 1
@@ -51,33 +52,7 @@ def tree_span(first: int, last: int, levels: Any, out_mass: Any, out_priority: A
 
 
 @kernel
-def tree_update(
-    ids: Any, mass: Any, priority: Any, oldest: int, end: int, capacity: int, levels: Any,
-    out_node: Any, out_stale: Any, out_mass: Any, out_priority: Any, out_least: Any,
-) -> None:  # fmt: skip
-    masses, priorities = out_mass.ctypes.data, out_priority.ctypes.data
-    first_slot = oldest % capacity
-    count = 0
-    for i in range(ids.size):
-        if oldest <= ids[i] < end:
-            slot = first_slot + ids[i] - oldest  # below twice the capacity: no division for each row
-            slot -= capacity if slot >= capacity else 0
-            out_node[i] = slot
-            count += 1
-            prefetch(masses + ((slot >> _SHIFT) << _UP))
-            prefetch(priorities + ((slot >> _SHIFT) << _UP))
-        else:
-            out_node[i] = -1
-    out_stale[0] = ids.size - count
-    count = 0
-    for i in range(ids.size):
-        slot = out_node[i]
-        if slot >= 0:
-            out_mass[slot], out_priority[slot] = mass[i], priority[i]
-            if out_least.size > 0:
-                out_least[slot] = mass[i] if mass[i] > 0.0 else np.inf
-            out_node[count] = slot
-            count += 1
+def _climb(count: int, levels: Any, out_node: Any, out_mass: Any, out_priority: Any, out_least: Any) -> None:
     # Level by level, each parent from its children. A parent that comes out as it was needs nothing done above it:
     # that ends the climb, and also takes care of parents that several rows share.
     for level in range(1, levels.size):
@@ -85,8 +60,8 @@ def tree_update(
         if level < levels.size - 1:
             for i in range(count):
                 line = (here << _SHIFT) + ((out_node[i] >> _UP) << _UP)
-                prefetch(masses + line)
-                prefetch(priorities + line)
+                prefetch(out_mass.ctypes.data + line)
+                prefetch(out_priority.ctypes.data + line)
         kept = 0
         for i in range(count):
             node = out_node[i] >> _SHIFT
@@ -113,10 +88,43 @@ def tree_update(
 
 
 @kernel
+def tree_update(
+    ids: Any, mass: Any, priority: Any, oldest: int, end: int, capacity: int, levels: Any,
+    out_node: Any, out_stale: Any, out_mass: Any, out_priority: Any, out_least: Any,
+) -> None:  # fmt: skip
+    """As in `reference_tree`."""
+    masses, priorities = out_mass.ctypes.data, out_priority.ctypes.data
+    first_slot = oldest % capacity
+    count = 0
+    for i in range(ids.size):
+        if oldest <= ids[i] < end:
+            slot = first_slot + ids[i] - oldest  # below twice the capacity: no division for each row
+            slot -= capacity if slot >= capacity else 0
+            out_node[i] = slot
+            count += 1
+            prefetch(masses + ((slot >> _SHIFT) << _UP))
+            prefetch(priorities + ((slot >> _SHIFT) << _UP))
+        else:
+            out_node[i] = -1
+    out_stale[0] = ids.size - count
+    count = 0
+    for i in range(ids.size):
+        slot = out_node[i]
+        if slot >= 0:
+            out_mass[slot], out_priority[slot] = mass[i], priority[i]
+            if out_least.size > 0:
+                out_least[slot] = mass[i] if mass[i] > 0.0 else np.inf
+            out_node[count] = slot
+            count += 1
+    _climb(count, levels, out_node, out_mass, out_priority, out_least)
+
+
+@kernel
 def tree_draw(
     u: Any, stratified: bool, oldest: int, capacity: int, levels: Any, mass: Any,
     out_rest: Any, out_id: Any, out_slot: Any,
 ) -> None:  # fmt: skip
+    """As in `reference_tree`."""
     top = levels.size - 1
     total = mass[levels[top]]
     for i in range(u.size):
