@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     )
     from .hindsight import HindsightReplayMemory
     from .memory import ReplayMemory
+    from .mixture import Mixture, MixtureBatch
+    from .prioritized import PrioritizedReplayMemory
     from .specs import FiniteSetSpec, NumericSpec, spec_from_space
     from .warm import warmup
 
@@ -52,6 +54,9 @@ _HOME = {
     "Findings": "episodes",
     "HindsightReplayMemory": "hindsight",
     "ReplayMemory": "memory",
+    "Mixture": "mixture",
+    "MixtureBatch": "mixture",
+    "PrioritizedReplayMemory": "prioritized",
     "FiniteSetSpec": "specs",
     "NumericSpec": "specs",
     "spec_from_space": "specs",
@@ -68,9 +73,12 @@ __all__ = [
     "Findings",
     "FiniteSetSpec",
     "HindsightReplayMemory",
+    "Mixture",
+    "MixtureBatch",
     "NotAvailableError",
     "NotPickleableError",
     "NumericSpec",
+    "PrioritizedReplayMemory",
     "ReplayMemory",
     "ReplayMemoryError",
     "ShapeError",

@@ -19,6 +19,7 @@ def warmup() -> None:
     >>> rlm.warmup()
     """
     from .memory import ReplayMemory
+    from .prioritized import PrioritizedReplayMemory
     from .specs import NumericSpec
 
     memory = ReplayMemory(NumericSpec(()), NumericSpec(()), 4, seed=0)
@@ -28,3 +29,6 @@ def warmup() -> None:
     memory.sample(1, replace=False)
     memory.set([0], reward=[0.0])
     kernels.active().move(row.view(np.uint8), np.zeros((1, 3), np.int64), np.zeros(1, np.uint8))
+    by_priority = PrioritizedReplayMemory(NumericSpec(()), NumericSpec(()), 4, seed=0)
+    by_priority.extend_from(memory.all())
+    by_priority.update_priorities(by_priority.sample(1).id, [1.0])

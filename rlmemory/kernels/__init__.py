@@ -17,7 +17,7 @@ from ..errors import NotAvailableError
 #: What every back end exports.
 NAMES = (
     "annotate", "distinct", "gather", "goal_row", "link", "move", "nstep", "number_episodes", "remaining", "scatter",
-    "uniform", "window",
+    "tree_draw", "tree_span", "tree_update", "uniform", "window",
 )  # fmt: skip
 BACKENDS = ("reference", "cpu", "cuda")
 

@@ -6,6 +6,9 @@ from typing import Any
 
 from ._bytes import copy, prefetch, stream, zero
 from ._jit import inline, kernel
+from .cpu_tree import tree_draw as tree_draw
+from .cpu_tree import tree_span as tree_span
+from .cpu_tree import tree_update as tree_update
 
 #: How many rows ahead to ask for. Random rows of a large memory miss every cache, and one miss takes as long as
 #: copying several rows. Medians for 4,096 rows of 165 bytes: 8 ahead 286 us, 16: 222, 32: 193, 64: 190.

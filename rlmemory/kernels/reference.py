@@ -12,6 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .reference_tree import tree_draw as tree_draw
+from .reference_tree import tree_span as tree_span
+from .reference_tree import tree_update as tree_update
+
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -74,7 +74,10 @@ def table_of(widths: list[int], capacity: int, count: int, gap: int) -> tuple[np
 
 def exported(module: ModuleType) -> set[str]:
     public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    return {name for name, value in public.items() if getattr(value, "__module__", None) == module.__name__}
+    # A back end may keep some of its kernels in modules beside it: cpu.py and cpu_tree.py.
+    return {
+        name for name, value in public.items() if (getattr(value, "__module__", None) or "").startswith(module.__name__)
+    }
 
 
 @pytest.mark.parametrize("module", [reference, cpu])
@@ -325,6 +328,45 @@ def test_goals_are_taken_from_the_same_rows(ring, data, strategy):
         out=[np.empty(ids.size, np.int64)],
     )  # fmt: skip
     assert all(ring["oldest"] <= row < ring["end"] for row in goal.tolist())
+
+
+# ---- the priority tree ----------------------------------------------------------------------------------------------
+
+MASS = st.one_of(st.just(0.0), st.floats(1e-9, 1e9), st.sampled_from([0.1, 5e-324, 1e200]))
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> dict[str, Any]:
+    """Leaves in the layout of the kernels, with or without the tree of minima."""
+    masses = draw(st.lists(MASS, min_size=1, max_size=90))
+    sizes = [len(masses)]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // 8))
+    levels = np.cumsum([0, *(8 * -(-size // 8) for size in sizes[:-1])])
+    mass = np.zeros(levels[-1] + 1)
+    mass[: sizes[0]] = masses
+    least = np.where(mass > 0.0, mass, np.inf)[: mass.size * draw(st.booleans())]
+    return {"levels": levels, "nodes": [mass, np.sqrt(mass), least], "capacity": sizes[0]}
+
+
+@given(tree=trees(), data=st.data())
+def test_trees_are_built_changed_and_drawn_from_alike(tree, data):
+    capacity, levels = tree["capacity"], tree["levels"]
+    nodes = on_both("tree_span", 0, capacity, levels, out=tree["nodes"])
+    oldest = data.draw(st.integers(0, 30))
+    ids = np.array(data.draw(st.lists(st.integers(-1, oldest + capacity + 3), max_size=20)), np.int64)
+    given_masses = np.array(data.draw(st.lists(MASS, min_size=ids.size, max_size=ids.size)), np.float64)
+    scratch = [np.zeros(ids.size, np.int64), np.zeros(1, np.int64)]
+    changed = on_both(
+        "tree_update", ids, given_masses, np.sqrt(given_masses), oldest, oldest + capacity, capacity, levels,
+        out=[*scratch, *nodes], compared=slice(1, None),
+    )  # fmt: skip
+    assert changed[1].tolist() == [int(((ids < oldest) | (ids >= oldest + capacity)).sum())]
+    if changed[2][levels[-1]] > 0.0:
+        u = np.array(data.draw(st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=9)))
+        out = [np.zeros(u.size), np.zeros(u.size, np.int64), np.zeros(u.size, np.int64)]
+        drawn = on_both("tree_draw", u, data.draw(st.booleans()), oldest, capacity, levels, changed[2], out=out)
+        assert (changed[2][drawn[2]] > 0.0).all()
 
 
 def test_every_kernel_is_compared_in_this_file():
