@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .memory import ReplayMemory
     from .mixture import Mixture, MixtureBatch
     from .prioritized import PrioritizedReplayMemory
+    from .prioritized_hindsight import PrioritizedHindsightReplayMemory
     from .specs import FiniteSetSpec, NumericSpec, spec_from_space
     from .warm import warmup
 
@@ -57,6 +58,7 @@ _HOME = {
     "Mixture": "mixture",
     "MixtureBatch": "mixture",
     "PrioritizedReplayMemory": "prioritized",
+    "PrioritizedHindsightReplayMemory": "prioritized_hindsight",
     "FiniteSetSpec": "specs",
     "NumericSpec": "specs",
     "spec_from_space": "specs",
@@ -78,6 +80,7 @@ __all__ = [
     "NotAvailableError",
     "NotPickleableError",
     "NumericSpec",
+    "PrioritizedHindsightReplayMemory",
     "PrioritizedReplayMemory",
     "ReplayMemory",
     "ReplayMemoryError",

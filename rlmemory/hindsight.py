@@ -20,7 +20,7 @@ from .relabel import STRATEGIES, Ints, Judge, Relabelling
 from .results import Target
 from .specs import SpecStructure
 
-RELABEL = ("sample", "store")
+RELABEL = ("sample", "store", "none")
 
 
 class HindsightReplayMemory(Relabelling):
@@ -44,9 +44,10 @@ class HindsightReplayMemory(Relabelling):
         Where a new goal comes from: the last step of the episode, any of its steps, or any from the step itself on.
     goal_samples : int, default 4
         k: of k + 1 samples, k get a new goal (with "final" one of two does).
-    relabel : {"sample", "store"}
+    relabel : {"sample", "store", "none"}
         "sample": goals are changed in what `sample` gives, and the memory keeps what happened. "store": when an episode
-        ends, experiences with new goals are stored behind it, k for each step ("final": one).
+        ends, experiences with new goals are stored behind it, k for each step ("final": one). "none": only
+        `generate_hindsight` gives new goals, and what it made is sampled where the user stores it.
     **keywords
         As in `ReplayMemory`.
 
@@ -60,8 +61,11 @@ class HindsightReplayMemory(Relabelling):
     Notes
     -----
     Generated experiences have no neighbours: no window, n-step sum or episode joins them. With windows and n-step sums,
-    all steps of a window get the goal of its first row and every reward in it is found again; a window ends where the
-    new goal is met.
+    all steps of a window get the goal of its chosen row and every reward in it is found again; a window ends where the
+    new goal is met. ``previous_reward`` stays what was earned. `epoch` gives what is stored, with no new goals.
+
+    When a function of the user's raises, `sample` and `generate_hindsight` change nothing but the generator; with
+    ``relabel="store"`` the experience that ended the episode has been stored by then, and must not be stored again.
 
     Draws: those of `ReplayMemory`, then 2 B uniforms: which rows get a new goal, and which one. MATLAB:
     ``rlHindsightReplayMemory``, whose functions judge one experience at a time.
@@ -99,16 +103,33 @@ class HindsightReplayMemory(Relabelling):
         for name, function in (("reward_fn", reward_fn), ("is_done_fn", is_done_fn)):
             if not callable(function) and not (function is None and name == "is_done_fn"):
                 raise TypeError(f"{name}: expected a function, got {type(function).__name__}")
-        if strategy not in STRATEGIES:
-            raise ValueError(f"strategy: expected one of {', '.join(STRATEGIES)}, got {strategy!r}")
+        _checked_strategy(strategy)
         if relabel not in RELABEL:
-            raise ValueError(f"relabel: expected 'sample' or 'store', got {relabel!r}")
+            raise ValueError(f"relabel: expected 'sample' or 'store', or 'none', got {relabel!r}")
         super().__init__(observation, action, capacity, **keywords)
         self._goals = parse_goals(goals, self._groups[0])
         self._judges = (reward_fn, is_done_fn)
         self._strategy, self._relabel = strategy, relabel
         self._goal_samples = at_least("goal_samples", goal_samples, 1)
-        self._direct = self._watches_ends = relabel == "store"
+        self._direct, self._watches_ends = relabel != "sample", relabel == "store"
+
+    @property
+    def strategy(self) -> str:
+        """Where a new goal comes from: "final", "episode" or "future". May be set, for what is relabelled from then."""
+        return self._strategy
+
+    @strategy.setter
+    def strategy(self, value: str) -> None:
+        self._strategy = _checked_strategy(value)
+
+    @property
+    def goal_samples(self) -> int:
+        """Samples or generated experiences with a new goal, for each one without. May be set."""
+        return self._goal_samples
+
+    @goal_samples.setter
+    def goal_samples(self, value: int) -> None:
+        self._goal_samples = at_least("goal_samples", value, 1)
 
     @classmethod
     def from_goal_env(cls, env: Any, capacity: int = 10_000, **keywords: Any) -> Self:
@@ -155,7 +176,7 @@ class HindsightReplayMemory(Relabelling):
         return super()._prepared(windows, options, out)
 
     def _batch(self, chosen: Ints, options: Options, target: Target) -> Batch:
-        if self._relabel == "store":
+        if self._relabel != "sample":
             return super()._batch(chosen, options, target)
         sums = options.n_step > 1
         window = options._replace(n_step=1, after=options.n_step if sums else options.after, time_major=False)
@@ -202,6 +223,12 @@ class HindsightReplayMemory(Relabelling):
             if length is None:
                 return self._generated(self._episode_of(int(rows[-1])))
             return self._generated(rows[-at_least("length", length, 1) :])
+
+
+def _checked_strategy(value: str) -> str:
+    if value not in STRATEGIES:
+        raise ValueError(f"strategy: expected one of {', '.join(STRATEGIES)}, got {value!r}")
+    return value
 
 
 class _GoalJudge:

@@ -73,6 +73,8 @@ def checked_options(
             f"n_step={n_step} sums rows into single steps, so sequence_length must be 1 and burn_in 0, "
             f"got {sequence_length} and {burn_in}"
         )
+    if steps > 1 and padding != "end":
+        raise ValueError(f"padding={padding!r} is for sequences: a sum takes the steps that are there, see Batch.steps")
     if steps > 1 and boundary == "cross":
         raise ValueError("boundary='cross' is for sequences: a sum over several steps ends with its episode")
     before, after = (length - 1 + lead_in, 1) if padding == "start" else (lead_in, length)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -48,11 +49,10 @@ class Relabelling(ReplayMemory):
 
         Returns whether each goal is met, if there is a function that knows.
         """
-        for observation in (record.observation, record.next_observation):
-            self._write_goals(self._groups[0].flatten(observation), place, goal)
+        self._write_goals([record.observation, record.next_observation], place, goal)
         observation, action, _, following, _ = self._groups
         judged = [
-            group.pack([leaf[place] for leaf in group.flatten(value)])
+            group.pack([_at(leaf, place) for leaf in group.flatten(value)])
             for group, value in (
                 (observation, record.observation),
                 (action, record.action),
@@ -65,14 +65,16 @@ class Relabelling(ReplayMemory):
             return None
         return accept_flag("is_done_fn", judge(*judged) if goal.size else np.empty(0, np.bool_), (goal.size,))
 
-    def _write_goals(self, leaves: tuple[Any, ...], place: tuple[Any, ...], goal: Ints) -> None:
+    def _write_goals(self, observations: list[Channels], place: tuple[Any, ...], goal: Ints) -> None:
         slots = goal % self._capacity
+        observation = self._groups[0]
         for measured, measured_at, leaf, goal_at in self._goals:
-            after = matrix(self._views[self._reward_column + 1 + measured][slots])
-            target = leaves[leaf]
-            entries = target[place]
-            matrix(entries)[:, goal_at] = after[:, measured_at]
-            target[place] = entries
+            after = matrix(np.take(self._views[self._reward_column + 1 + measured], slots, axis=0))[:, measured_at]
+            size = math.prod(observation.specs[leaf].shape)
+            entries = (*(part[:, None] if isinstance(part, np.ndarray) else part for part in place), goal_at)
+            for value in observations:
+                target = observation.flatten(value)[leaf]  # of a fresh block, so that this is a view:
+                target.reshape(*target.shape[: len(place)], size)[entries] = after
 
     def _rewards(self, judged: list[Any], count: int) -> NDArray[Any]:
         spec = self._named[self._reward_column][1]
@@ -187,3 +189,10 @@ class Relabelling(ReplayMemory):
             if row < self._oldest:  # what is generated takes the room of the oldest rows
                 continue
             self._extend_alone(self._generated(self._episode_of(row)))
+
+
+def _at(array: NDArray[Any], place: tuple[Any, ...]) -> NDArray[Any]:
+    """The entries at these places; `take` is several times faster than an index for rows."""
+    if len(place) == 1 and isinstance(place[0], np.ndarray):
+        return np.take(array, place[0], axis=0)
+    return np.asarray(array[place])

@@ -92,6 +92,10 @@ class Store:
         ]
         counts = [len(group.specs) for group in self._groups]
         self._action_column, self._reward_column = counts[0], counts[0] + counts[1]
+        # A Python float (or float64) within these bounds is a float reward, rounded; outside, it is looked at first.
+        reward = self._groups[2].specs[0]
+        scalar = reward.shape == () and reward.dtype.kind == "f"
+        self._reward_limit = float(np.finfo(reward.dtype).max) if scalar else -1.0
         *channels, extra = self._groups
         self._plain = all(group.form == "single" for group in channels) and not extra.specs
         self._simple = self._plain and self._environments == 1 and arena.path is None
@@ -197,7 +201,8 @@ _PICKLED = (
 )  # fmt: skip
 _DERIVED = (
     "_arena", "_views", "_is_done", "_source", "_edits", "_plans", "_candidates", "_by_source", "_accepts",
-    "_action_column", "_reward_column", "_plain", "_simple", "_named", "_timeline", "_lock", "_owner_pid",
+    "_action_column", "_reward_column", "_reward_limit", "_plain", "_simple", "_named", "_timeline", "_lock",
+    "_owner_pid",
 )  # fmt: skip
 _OWN = frozenset(_PICKLED + _DERIVED)
 _living: weakref.WeakSet[Store] = weakref.WeakSet()

@@ -18,6 +18,7 @@ from .structures import Structure
 _ndarray = np.ndarray
 _BOOLS = frozenset({bool, np.bool_})
 _BOOL = np.dtype(np.bool_)
+_FLOATS = frozenset({float, np.float64})
 
 
 class Writing(Store):
@@ -94,7 +95,10 @@ class Writing(Store):
                     (action.__class__ is _ndarray and action.dtype is dtype1 and action.shape == shape1)
                     or action.__class__ in scalars1
                 )
-                and reward.__class__ in scalars2
+                and (
+                    reward.__class__ in scalars2
+                    or (reward.__class__ in _FLOATS and -self._reward_limit <= reward <= self._reward_limit)
+                )
                 and terminated.__class__ in _BOOLS
                 and truncated.__class__ in _BOOLS
             ):

@@ -27,7 +27,7 @@ def asked(draw: Any, crossing: bool = True) -> Ask:
         burn_in=draw(st.sampled_from([0, 0, 1, 3])) if window else 0,
         n_step=draw(st.integers(2, 5)) if kind == "sum" else 1,
         boundary=draw(st.sampled_from(["stop", "cross"])) if window and crossing else "stop",
-        padding=draw(st.sampled_from(["end", "start", "none"])),
+        padding="end" if kind == "sum" else draw(st.sampled_from(["end", "start", "none"])),
         discount=draw(GAMMAS),
         previous=draw(st.booleans()),
         source=draw(st.none() | st.integers(0, 3)),

@@ -137,6 +137,8 @@ def test_previous_of_a_sum_is_the_step_before_its_first(backend):
         ({"sequence_length": 2}, "sequence_length must be 1 and burn_in 0"),
         ({"burn_in": 1}, "sequence_length must be 1 and burn_in 0"),
         ({"boundary": "cross"}, "ends with its episode"),
+        ({"padding": "start"}, "padding='start' is for sequences"),
+        ({"padding": "none"}, "padding='none' is for sequences"),
         ({"n_step": 0}, "n_step: expected a whole number from 1 up"),
     ],
 )
