@@ -6,6 +6,8 @@ from typing import Any
 
 from ._bytes import copy, prefetch, stream, zero
 from ._jit import inline, kernel
+from .cpu_runs import run_starts as run_starts
+from .cpu_runs import scan as scan
 
 #: How many rows ahead to ask for. Random rows of a large memory miss every cache, and one miss takes as long as
 #: copying several rows. Medians for 4,096 rows of 165 bytes: 8 ahead 286 us, 16: 222, 32: 193, 64: 190.
