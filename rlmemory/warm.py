@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import kernels
-
 
 def warmup() -> None:
     """Load numba and compile every kernel, or load them from the cache on disk.
@@ -19,7 +17,9 @@ def warmup() -> None:
     >>> rlm.warmup()
     """
     from .memory import ReplayMemory
+    from .returns import returns_to_go
     from .specs import NumericSpec
+    from .trajectories import split_trajectories
 
     memory = ReplayMemory(NumericSpec(()), NumericSpec(()), 4, seed=0)
     row = np.zeros(2)
@@ -27,4 +27,6 @@ def warmup() -> None:
     memory.sample(1)
     memory.sample(1, replace=False)
     memory.set([0], reward=[0.0])
-    kernels.active().move(row.view(np.uint8), np.zeros((1, 3), np.int64), np.zeros(1, np.uint8))
+    flags = np.zeros((1, 1), np.bool_)
+    returns_to_go(flags, flags)
+    split_trajectories({"done": flags})

@@ -17,9 +17,7 @@ def run_starts(
         cut = i == until  # the next multiple of `row`
         if cut:
             until += row
-        elif by_code and codes[i] != codes[i - 1]:
-            cut = True
-        elif by_end and ends[i - 1] != 0:
+        elif (by_code and codes[i] != codes[i - 1]) or (by_end and ends[i - 1] != 0):
             cut = True
         if cut:
             run += 1
