@@ -37,14 +37,22 @@ def fill_of(path: Path, array: NDArray[Any], padding: Any, ids: Path) -> NDArray
 
 def _as_dtype(name: str, value: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if dtype.kind in _NUMBERS and value.dtype.kind in _NUMBERS:
-        return cast_exactly(name, value, dtype)
+        try:
+            return cast_exactly(name, value, dtype)
+        except (ValueNotRepresentableError, DataTypeError) as error:
+            raise _unfit(name, value, dtype) from error
     if dtype.kind in "USmM" and value.dtype.kind == dtype.kind:
         cast = value.astype(dtype)
-        lost = (cast != value) & (cast == cast)  # a missing time differs from itself
-        if np.any(lost):
-            raise ValueNotRepresentableError(f"{name}: {value!r} cannot be kept in dtype {dtype}")
+        if np.any((cast != value) & (cast == cast)):  # a missing time differs from itself
+            raise _unfit(name, value, dtype)
         return cast
-    raise DataTypeError(f"{name}: {value!r} is no value of dtype {dtype}")
+    raise DataTypeError(f"{name}: {value.tolist()!r} is no value of dtype {dtype}")
+
+
+def _unfit(name: str, value: NDArray[Any], dtype: np.dtype[Any]) -> ValueNotRepresentableError:
+    return ValueNotRepresentableError(
+        f"{name}: {value.tolist()!r} cannot be kept in dtype {dtype}; a mapping gives each leaf a value of its own"
+    )
 
 
 def check_padding(padding: Any, flat: Nested) -> None:
