@@ -135,7 +135,7 @@ def check_returns(torch: Any, rng: np.random.Generator) -> None:
     batch = (int(rng.integers(1, 4)), int(rng.integers(1, 12)))
     reward, value, after = rng.normal(size=(3, *batch))
     terminated, truncated = rng.random((2, *batch)) < 0.2
-    # TorchRL keeps the factors in float32 and leaves out powers below 1e-7: take such as it can keep, their product too.
+    # TorchRL keeps factors in float32 and leaves out powers below 1e-7: take such as it can keep, their product too.
     gamma, decay = (float(k) / 256 for k in rng.integers(64, 257, 2))
     done = terminated | truncated
     tensor = lambda array: torch.from_numpy(array[..., None].copy())  # noqa: E731
