@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .cuts import Cuts, Question, find_cuts
 from .errors import ShapeError, StructureError
-from .nested import Nested, NestedKey, Path, check_mapping, mapped, path_of, put, shown
+from .nested import Nested, NestedKey, Path, check_mapping, find, mapped, path_of, put, shown
 from .padding import check_padding, fill_of, warn_of_much_padding
 from .rawbytes import move_runs, width_of
 
@@ -36,7 +36,8 @@ def split_trajectories(
     ----------
     data : mapping
         Nested mappings of arrays ``[*batch, *feature]`` in the order of time: batch is ``[N]``, ``[B, T]`` or longer,
-        and its last axis is time. Any dtype but object; lists are read as arrays. Keys are strings.
+        and its last axis is time (``[T, B]`` data: swap these axes first). Any dtype but object; lists are read as
+        arrays. Keys are strings.
     prefix : str or tuple of str, optional
         Branch of the ids ``traj_ids`` and of ``mask``. Default: ``collector`` if there is such a branch, else none.
     trajectory_key : str or tuple of str, optional
@@ -46,7 +47,7 @@ def split_trajectories(
         the keys of a list are or-ed. Each is looked for under ``next``, then at root. Default ``done``, or
         ``terminated`` and ``truncated`` together where that is missing.
     as_nested : bool, default False
-        Return what `ragged_trajectories` does.
+        Return what `ragged_trajectories` does; then nothing is padded.
     batch_dims : int, optional
         How many axes the batch has. Default: those of the ids, or those of the ends without exactly one last axis of 1
         (an array with one axis keeps it).
@@ -59,7 +60,8 @@ def split_trajectories(
         What stands after the ends. A scalar is for leaves of numbers other than ids (flags stay False, strings empty);
         a nested mapping names leaves, with a scalar or an array of their feature's shape each. Must be representable.
     start_key : str or tuple of str, optional
-        Where to write a bool flag, True at the first step of a trajectory (not of a later segment).
+        Where to write a bool flag, True at the first step of a trajectory (not of a later segment). Only other flags
+        are replaced.
 
     Returns
     -------
@@ -211,8 +213,9 @@ def _flat(
         put(flat, cuts.ids, np.repeat(cuts.run, cuts.length))
     if start_key is not None:
         path = path_of("start_key", start_key)
-        if path in (cuts.ids, _mask_path(cuts)):
-            raise StructureError(f"start_key: {shown(path)} is where the ids or the mask go")
+        there = find(flat, path)
+        if path in (cuts.ids, _mask_path(cuts)) or (there is not None and getattr(there, "dtype", None) != np.bool_):
+            raise StructureError(f"start_key: {shown(path)} holds something else; flags would replace it")
         first = np.zeros(cuts.steps, np.bool_)
         first[cuts.start[cuts.begins]] = True
         put(flat, path, first)

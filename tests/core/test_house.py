@@ -31,6 +31,13 @@ ALLOWED = {
     "options": {"errors", "accept"},
     "arena": {"errors", "blocks"},
     "timeline": {"kernels", "ring"},
+    "nested": {"errors"},
+    "rawbytes": {"kernels"},
+    "padding": {"accept", "errors", "nested"},
+    "cuts": {"accept", "errors", "kernels", "nested", "rawbytes"},
+    "trajectories": {"cuts", "errors", "nested", "padding", "rawbytes"},
+    "joining": {"errors", "nested", "rawbytes"},
+    "returns": {"accept", "errors", "kernels", "rawbytes"},
 }
 #: Loaded with the package: they import nothing but NumPy and the standard library at their top.
 HEAVY = {"numba", "llvmlite", "scipy", "gymnasium", "h5py", "ray", "torch", "tqdm", "matplotlib", "matlab_compat"}

@@ -126,8 +126,10 @@ def test_writing_below_an_array_is_an_error(options):
         ({"trajectory_key": ()}, "trajectory_key: expected a string"),
         ({"done_key": ("a", 1)}, "done_key: expected a string"),
         ({"trajectory_key": "mask"}, "trajectory_key: 'mask' is where the mask goes"),
-        ({"start_key": "traj_ids"}, "start_key: 'traj_ids' is where the ids or the mask go"),
-        ({"start_key": "mask"}, "start_key: 'mask' is where"),
+        ({"start_key": "traj_ids"}, "start_key: 'traj_ids' holds something else"),
+        ({"start_key": "mask"}, "start_key: 'mask' holds something else"),
+        ({"start_key": "obs"}, "start_key: 'obs' holds something else"),
+        ({"start_key": "next"}, "start_key: 'next' holds something else"),
         ({"on_repeated_ids": "join"}, 'on_repeated_ids: expected "split" or "raise"'),
         ({"max_length": 0}, "max_length: expected a whole number from 1 up, got 0"),
         ({"batch_dims": 1.0}, "batch_dims: expected a whole number"),
@@ -207,6 +209,11 @@ def test_max_length_cuts_into_segments_of_equal_ids_and_one_start():
     assert split["traj_ids"].tolist() == [[0, 0], [0, 0], [0, 0], [1, 1]]
     assert split["first"].tolist() == [[True, False], [False, False], [False, False], [True, False]]
     equal(rlm.unsplit_trajectories(split)["obs"], np.arange(1, 8))
+
+
+def test_start_flags_replace_flags():
+    split = rlm.split_trajectories({**steps(2, 1), "first": np.ones(3, bool)}, start_key="first")
+    assert split["first"].tolist() == [[True, False], [True, False]]
 
 
 def test_a_scalar_pads_numbers_other_than_ids_and_a_mapping_names_leaves():
