@@ -335,3 +335,23 @@ def test_lengths_of_any_mask():
     for wrong in ([1, 0], True):
         with pytest.raises(rlm.ShapeError, match="mask: expected bools"):
             rlm.trajectory_lengths(wrong)
+
+
+# ---- ids that come back ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ids", "first", "again"), [([5, 2, 2, 5, 2], 0, 3), ([1, 2, 3, 3, 2], 1, 4), ([[0, 1], [1, 1]], 1, 2)]
+)
+def test_an_id_that_comes_back_is_named_with_both_its_places(ids, first, again):
+    name = np.ravel(ids)[again]
+    with pytest.raises(ValueError, match=f"'traj_ids': id {name} begins at flat step {first} and again at {again};"):
+        rlm.split_trajectories({"traj_ids": ids}, on_repeated_ids="raise")
+
+
+@pytest.mark.parametrize("ids", [[5, 5, 2, 9, 9], ["b", "b", "a", "a", "c"], [0.5, 0.5, 0.5, -1.0, 2.0], [3] * 5])
+def test_ids_that_do_not_come_back_raise_nothing(ids):
+    data = {"traj_ids": np.array(ids), "x": np.arange(5)}
+    equal(rlm.split_trajectories(data, on_repeated_ids="raise"), rlm.split_trajectories(data))
+    cut = rlm.split_trajectories(data, on_repeated_ids="raise", max_length=1)  # segments are no repeats
+    assert cut["x"].tolist() == [[0], [1], [2], [3], [4]]
