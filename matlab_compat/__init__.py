@@ -19,6 +19,7 @@ from .memories import rlReplayMemory
 from .retrieval import allExperiences, sample
 from .specs import rlFiniteSetSpec, rlNumericSpec
 from .structs import struct
+from .trajectories import splitTrajectories
 
 __all__ = [
     "Cell",
@@ -43,6 +44,7 @@ __all__ = [
     "rlNumericSpec",
     "rlReplayMemory",
     "sample",
+    "splitTrajectories",
     "stripdims",
     "struct",
     "toBatchFirst",

@@ -113,7 +113,8 @@ ROWS: tuple[Row, ...] = (
     Row("merge", _FUNCTION, "", "extension", "`(buffer, other)`: everything of another buffer, with its sources"),
     Row("toBatchFirst", _FUNCTION, "", "extension", "`(batch)`: the arrays as Python's networks want them, (B, …)"),
     Row("updatePriorities", _FUNCTION, "", "missing", "an extension, with the prioritized memories"),
-    Row("splitTrajectories", _FUNCTION, "", "missing", "an extension, in a later version"),
+    Row("splitTrajectories", _FUNCTION, "", "extension", "`(experience)`: trajectories side by side, "
+        "D×B×T, with zeros after their ends", (), (Option("nargout", "extension", "1; 2 adds Mask, 1×B×T"),)),
     Row("rlNumericSpec", _SPECS, "R2019a", "differs", "`(dimension)`", (16,), (
             Option("LowerLimit", "mirrored", "-Inf"), Option("UpperLimit", "mirrored", "Inf"),
             Option("Dimension", "mirrored", "read-only"), *_SPEC,

@@ -55,13 +55,22 @@ def unbatch(batch: Any) -> struct:
         Reward
         IsDone
     """
-    record = _one_record("unbatch", batch)
+    columns, count = columns_of("unbatch", batch)
+    return from_columns(columns, count)
+
+
+def columns_of(function: str, batch: Any) -> tuple[dict[str, Any], int]:
+    """The fields of a batch or a sequence as arrays whose last axis counts its experiences, and how many there are.
+
+    Those of Observation, Action and NextObservation are lists, an array for each channel.
+    """
+    record = _one_record(function, batch)
     reward = np.asarray(record["Reward"])
     count = reward.size
     if reward.shape not in ((), (count,), (1, count), (1, 1, count)):
         raise rlm.ShapeError(
-            f"unbatch: Reward is {size_text(reward.shape)}; expected a batch (1×N) or one sequence (1×1×N). A batch of "
-            "several sequences has padding in it: take the real ones with its mask"
+            f"{function}: Reward is {size_text(reward.shape)}; expected a batch (1×N) or one sequence (1×1×N). A batch "
+            "of several sequences has padding in it: take the real ones with its mask"
         )
     lead = 2 if reward.ndim == 3 else 1
     columns: dict[str, Any] = {
@@ -69,13 +78,13 @@ def unbatch(batch: Any) -> struct:
         "IsDone": np.asarray(record["IsDone"]).ravel(),
     }
     if columns["IsDone"].size != count:
-        raise rlm.ShapeError(f"unbatch: IsDone has {columns['IsDone'].size} values, Reward {count}")
+        raise rlm.ShapeError(f"{function}: IsDone has {columns['IsDone'].size} values, Reward {count}")
     for field in ("Observation", "Action", "NextObservation"):
         columns[field] = [
-            _last_axis(np.asarray(entry), count, lead, f"{field}[{k}]")
-            for k, entry in enumerate(_entries(record[field]))
+            _last_axis(np.asarray(entry), count, lead, f"{function}: {field}[{k}]")
+            for k, entry in enumerate(cell_entries(record[field]))
         ]
-    return from_columns(columns, count)
+    return columns, count
 
 
 def _last_axis(array: np.ndarray[Any, Any], count: int, lead: int, place: str) -> np.ndarray[Any, Any]:
@@ -86,11 +95,12 @@ def _last_axis(array: np.ndarray[Any, Any], count: int, lead: int, place: str) -
         return array.reshape((*array.shape[: array.ndim - lead], 1) if there else (*array.shape, 1))
     if array.shape[-1:] != (count,) or (lead == 2 and array.shape[-2:] != (1, count)):
         wanted = f"…×1×{count}" if lead == 2 else f"…×{count}"
-        raise rlm.ShapeError(f"unbatch: {place} is {size_text(array.shape)}; expected {wanted}, as Reward has {count}")
+        raise rlm.ShapeError(f"{place} is {size_text(array.shape)}; expected {wanted}, as Reward has {count}")
     return array[..., 0, :] if lead == 2 else array
 
 
-def _entries(cell: Any) -> list[Any]:
+def cell_entries(cell: Any) -> list[Any]:
+    """The entries of a cell in any of its forms."""
     return cell.ravel(order="F").tolist() if isinstance(cell, np.ndarray) and cell.dtype == object else list(cell)
 
 
@@ -205,4 +215,4 @@ def toBatchFirst(batch: Any) -> rlm.Experience | rlm.Batch:
 
 
 def _batch_first(cell: Any, lead: int) -> Any:
-    return packed(tuple(to_core(np.asarray(entry), lead) for entry in _entries(cell)))
+    return packed(tuple(to_core(np.asarray(entry), lead) for entry in cell_entries(cell)))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ArenaError,
         DataTypeError,
         EmptyMemoryError,
+        MissingKeyError,
         NotAvailableError,
         NotPickleableError,
         ReplayMemoryError,
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
         ValueNotRepresentableError,
     )
     from .hindsight import HindsightReplayMemory
+    from .joining import trajectory_lengths, unsplit_trajectories
     from .memory import ReplayMemory
     from .mixture import Mixture, MixtureBatch
     from .prioritized import PrioritizedReplayMemory
     from .prioritized_hindsight import PrioritizedHindsightReplayMemory
+    from .returns import discounted_scan, gae, returns_to_go
     from .specs import FiniteSetSpec, NumericSpec, spec_from_space
+    from .trajectories import ragged_trajectories, split_trajectories
     from .warm import warmup
 
 __version__ = "0.1.0"
@@ -43,6 +47,7 @@ _HOME = {
     "ArenaError": "errors",
     "DataTypeError": "errors",
     "EmptyMemoryError": "errors",
+    "MissingKeyError": "errors",
     "NotAvailableError": "errors",
     "NotPickleableError": "errors",
     "ReplayMemoryError": "errors",
@@ -54,14 +59,21 @@ _HOME = {
     "Episodes": "episodes",
     "Findings": "episodes",
     "HindsightReplayMemory": "hindsight",
+    "trajectory_lengths": "joining",
+    "unsplit_trajectories": "joining",
     "ReplayMemory": "memory",
     "Mixture": "mixture",
     "MixtureBatch": "mixture",
     "PrioritizedReplayMemory": "prioritized",
     "PrioritizedHindsightReplayMemory": "prioritized_hindsight",
+    "discounted_scan": "returns",
+    "gae": "returns",
+    "returns_to_go": "returns",
     "FiniteSetSpec": "specs",
     "NumericSpec": "specs",
     "spec_from_space": "specs",
+    "ragged_trajectories": "trajectories",
+    "split_trajectories": "trajectories",
     "warmup": "warm",
 }
 
@@ -75,6 +87,7 @@ __all__ = [
     "Findings",
     "FiniteSetSpec",
     "HindsightReplayMemory",
+    "MissingKeyError",
     "Mixture",
     "MixtureBatch",
     "NotAvailableError",
@@ -89,7 +102,14 @@ __all__ = [
     "StaleIdError",
     "StructureError",
     "ValueNotRepresentableError",
+    "discounted_scan",
+    "gae",
+    "ragged_trajectories",
+    "returns_to_go",
     "spec_from_space",
+    "split_trajectories",
+    "trajectory_lengths",
+    "unsplit_trajectories",
     "warmup",
 ]
 

@@ -47,3 +47,9 @@ class NotPickleableError(ReplayMemoryError, TypeError):
 
 class NotAvailableError(ReplayMemoryError, NotImplementedError):
     """An option, back end or device that this version or this machine does not have."""
+
+
+class MissingKeyError(ReplayMemoryError, KeyError):
+    """A nested mapping lacks an entry that is needed."""
+
+    __str__ = Exception.__str__  # KeyError shows the repr, which is hard to read for a sentence

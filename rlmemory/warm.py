@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import kernels
-
 
 def warmup() -> None:
     """Load numba and compile every kernel, or load them from the cache on disk.
@@ -20,7 +18,9 @@ def warmup() -> None:
     """
     from .memory import ReplayMemory
     from .prioritized import PrioritizedReplayMemory
+    from .returns import returns_to_go
     from .specs import NumericSpec
+    from .trajectories import split_trajectories
 
     memory = ReplayMemory(NumericSpec(()), NumericSpec(()), 4, seed=0)
     row = np.zeros(2)
@@ -32,3 +32,6 @@ def warmup() -> None:
     by_priority = PrioritizedReplayMemory(NumericSpec(()), NumericSpec(()), 4, seed=0)
     by_priority.extend_from(memory.all())
     by_priority.update_priorities(by_priority.sample(1).id, [1.0])
+    flags = np.zeros((1, 1), np.bool_)
+    returns_to_go(flags, flags)
+    split_trajectories({"done": flags})

@@ -16,8 +16,8 @@ from ..errors import NotAvailableError
 
 #: What every back end exports.
 NAMES = (
-    "annotate", "distinct", "gather", "goal_row", "link", "move", "nstep", "number_episodes", "remaining", "scatter",
-    "tree_draw", "tree_span", "tree_update", "uniform", "window",
+    "annotate", "distinct", "gather", "goal_row", "link", "move", "nstep", "number_episodes", "remaining",
+    "run_starts", "scan", "scatter", "tree_draw", "tree_span", "tree_update", "uniform", "window",
 )  # fmt: skip
 BACKENDS = ("reference", "cpu", "cuda")
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from ._bytes import copy, prefetch, stream, zero
 from ._jit import inline, kernel
+from .cpu_runs import run_starts as run_starts
+from .cpu_runs import scan as scan
 from .cpu_tree import tree_draw as tree_draw
 from .cpu_tree import tree_span as tree_span
 from .cpu_tree import tree_update as tree_update

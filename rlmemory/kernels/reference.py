@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .reference_runs import run_starts as run_starts
+from .reference_runs import scan as scan
 from .reference_tree import tree_draw as tree_draw
 from .reference_tree import tree_span as tree_span
 from .reference_tree import tree_update as tree_update

@@ -82,7 +82,8 @@ def test_every_parameter_is_explained(thing):
 @pytest.mark.parametrize("thing", public_callables())
 def test_sections_are_those_of_numpydoc_and_in_its_order(thing):
     order = [
-        "", "Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "References", "Examples",
+        "", "Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also", "Notes", "References",
+        "Examples",
     ]  # fmt: skip
     found = list(sections(thing))
     assert set(found) <= set(order)

@@ -369,5 +369,37 @@ def test_trees_are_built_changed_and_drawn_from_alike(tree, data):
         assert (changed[2][drawn[2]] > 0.0).all()
 
 
+# ---- runs of steps --------------------------------------------------------------------------------------------------
+
+
+@given(data=st.data(), rows=st.integers(0, 4), row=st.integers(1, 8), limit=st.integers(0, 4))
+def test_runs_begin_at_the_same_steps(data, rows, row, limit):
+    count = rows * row
+    some = [np.array(data.draw(st.lists(st.integers(0, 1), min_size=count, max_size=count)), k) for k in ("i8", "u1")]
+    for codes, ends in ((some[0], some[1][:0]), (some[0][:0], some[1]), some):
+        out = [np.empty(count, np.int64), np.empty(count, np.int64), np.empty(1, np.int64)]
+        for array in out:
+            array[:] = -7  # what is not written stays
+        results = on_both("run_starts", count, row, limit, codes, ends, out=out)
+        start, run, pieces = results[0].tolist(), results[1].tolist(), int(results[2][0])
+        assert start[:pieces] == sorted(set(start[:pieces]))
+        assert start[pieces:] == [-7] * (count - pieces)
+        assert (start[:pieces][:1], run[:pieces][:1]) == (([0], [0]) if count else ([], []))
+        lengths = np.diff([*start[:pieces], count])
+        assert not limit or (lengths <= limit).all()
+
+
+@given(data=st.data(), count=st.integers(0, 12), width=st.integers(0, 3), single=st.booleans(), seed=SEEDS)
+def test_sums_along_runs_are_alike_to_the_last_bit(data, count, width, single, seed):
+    rng = np.random.default_rng(seed)
+    x, after = rng.normal(size=(count, width)), rng.normal(size=(count, width))
+    ends = rng.integers(0, 2, count).astype(np.uint8)
+    ends[-1:] = 1
+    factor = rng.random(1 if single else count)
+    if factor.size:
+        on_both("scan", x, factor, ends, after, out=[np.empty_like(x)])
+        on_both("scan", x, factor, ends, after[:0], out=[np.empty_like(x)])
+
+
 def test_every_kernel_is_compared_in_this_file():
     assert set(re.findall(r'on_both\(\s*"(\w+)"', Path(__file__).read_text(encoding="utf-8"))) == set(kernels.NAMES)
