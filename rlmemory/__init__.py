@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ArenaError,
         DataTypeError,
         EmptyMemoryError,
+        MissingKeyError,
         NotAvailableError,
         NotPickleableError,
         ReplayMemoryError,
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
         ValueNotRepresentableError,
     )
     from .hindsight import HindsightReplayMemory
+    from .last_action import LastAction
     from .memory import ReplayMemory
+    from .recorder import Recorder, record_rollout
+    from .shift import shift_actions
     from .specs import FiniteSetSpec, NumericSpec, spec_from_space
     from .warm import warmup
 
@@ -40,6 +44,7 @@ _HOME = {
     "ArenaError": "errors",
     "DataTypeError": "errors",
     "EmptyMemoryError": "errors",
+    "MissingKeyError": "errors",
     "NotAvailableError": "errors",
     "NotPickleableError": "errors",
     "ReplayMemoryError": "errors",
@@ -51,7 +56,11 @@ _HOME = {
     "Episodes": "episodes",
     "Findings": "episodes",
     "HindsightReplayMemory": "hindsight",
+    "LastAction": "last_action",
     "ReplayMemory": "memory",
+    "Recorder": "recorder",
+    "record_rollout": "recorder",
+    "shift_actions": "shift",
     "FiniteSetSpec": "specs",
     "NumericSpec": "specs",
     "spec_from_space": "specs",
@@ -68,9 +77,12 @@ __all__ = [
     "Findings",
     "FiniteSetSpec",
     "HindsightReplayMemory",
+    "LastAction",
+    "MissingKeyError",
     "NotAvailableError",
     "NotPickleableError",
     "NumericSpec",
+    "Recorder",
     "ReplayMemory",
     "ReplayMemoryError",
     "ShapeError",
@@ -78,12 +90,19 @@ __all__ = [
     "StaleIdError",
     "StructureError",
     "ValueNotRepresentableError",
+    "record_rollout",
+    "shift_actions",
     "spec_from_space",
     "warmup",
 ]
 
+#: Modules that a user reaches through the package; loading them loads what they are for.
+_SUBMODULES = ("wrappers",)
+
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
@@ -92,4 +111,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__, *_SUBMODULES})

@@ -47,3 +47,10 @@ class NotPickleableError(ReplayMemoryError, TypeError):
 
 class NotAvailableError(ReplayMemoryError, NotImplementedError):
     """An option, back end or device that this version or this machine does not have."""
+
+
+class MissingKeyError(ReplayMemoryError, KeyError):
+    """A nested dict lacks an entry that is needed."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""  # KeyError would show the message in quotes

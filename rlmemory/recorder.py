@@ -1,0 +1,351 @@
+"""From a Gymnasium loop into a memory."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .accept import at_least
+from .autoreset import autoreset_mode, is_vector
+from .errors import MissingKeyError, ShapeError, StructureError
+from .memory import ReplayMemory
+
+Bools = NDArray[np.bool_]
+
+
+class Recorder:
+    """Stores the steps of an environment, single or vector, as experiences.
+
+    Parameters
+    ----------
+    memory : ReplayMemory
+        As ``ReplayMemory.from_env(env)`` makes one.
+    env : gymnasium.Env or gymnasium.vector.VectorEnv
+        Asked for how many environments it has and when they reset, never stepped.
+    source : int, keyword-only, default 0
+        The source of the first environment; those of a vector environment count on from it. Recorders that share a
+        memory need sources of their own.
+
+    Raises
+    ------
+    ValueError
+        For a negative source, or an autoreset mode that Gymnasium does not have.
+
+    See Also
+    --------
+    record_rollout : the whole loop.
+
+    Notes
+    -----
+    The step after an end that only resets (a vector environment in NEXT_STEP mode, or one inside ``Autoreset``) is no
+    experience and is left out. In SAME_STEP mode the observation that ended an episode is taken from
+    ``info["final_obs"]``. Observations are copied, since environments may use their arrays again. TorchRL's collectors
+    do this inside; MATLAB's ``train`` as well. Not thread-safe; the memory is.
+
+    Examples
+    --------
+    >>> import gymnasium as gym, rlmemory as rlm
+    >>> env = gym.make("CartPole-v1")
+    >>> memory = rlm.ReplayMemory.from_env(env)
+    >>> with rlm.Recorder(memory, env) as recorder:
+    ...     observation, info = env.reset(seed=0)
+    ...     recorder.reset(observation)
+    ...     for action in (0, 1, 0):
+    ...         _ = recorder.step(action, *env.step(action))
+    >>> len(memory)
+    3
+    """
+
+    def __init__(self, memory: ReplayMemory, env: Any, *, source: int = 0) -> None:
+        self.memory = memory
+        self._vector = is_vector(env)
+        self._mode = autoreset_mode(env)
+        self._count = int(env.num_envs) if self._vector else 1
+        self._sources = np.arange(self._count, dtype=np.int32) + at_least("source", source, 0)
+        self._before: Any = None
+        self._started = False
+        self._ended = np.zeros(self._count, np.bool_)  # in their last step
+        self._open = np.zeros(self._count, np.bool_)  # in the middle of an episode that has experiences
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def reset(self, observation: Any, *, mask: ArrayLike | None = None) -> None:
+        """After ``env.reset``: what follows begins an episode.
+
+        Parameters
+        ----------
+        observation : array_like, tuple or dict of array_like
+            What ``env.reset`` returned.
+        mask : bool array_like (num_envs,), optional
+            Which environments of a vector environment were reset, when ``options["reset_mask"]`` said so. Default:
+            all; an episode that was running is then closed with ``memory.end_episode``.
+
+        Raises
+        ------
+        ShapeError
+            When the mask does not have one bool for each environment.
+        """
+        rows = np.ones(self._count, np.bool_) if mask is None else np.array(mask)
+        if rows.shape != (self._count,) or rows.dtype != np.bool_:
+            raise ShapeError(f"mask: expected {self._count} bools, got {rows.dtype} of shape {rows.shape}")
+        self._close(rows)
+        self._ended &= ~rows
+        self._before = _copied(observation)
+        self._started = True
+
+    def step(
+        self,
+        action: Any,
+        observation: Any,
+        reward: ArrayLike,
+        terminated: ArrayLike,
+        truncated: ArrayLike,
+        info: Mapping[str, Any] | None = None,
+    ) -> range:
+        """After ``env.step``: store what happened.
+
+        Parameters
+        ----------
+        action : array_like, tuple or dict of array_like
+            What was given to ``env.step``.
+        observation, reward, terminated, truncated, info
+            What it returned.
+
+        Returns
+        -------
+        range
+            The ids of the new experiences: at most one for each environment.
+
+        Raises
+        ------
+        StructureError
+            Before the first `reset`, and when an environment goes on after its episode's end without a reset.
+        MissingKeyError
+            When a SAME_STEP environment ended and `info` has no ``final_obs``.
+        ShapeError, StructureError, DataTypeError, ValueNotRepresentableError
+            As `ReplayMemory.append` raises them. Nothing is stored then.
+        """
+        if not self._started:
+            raise StructureError("Recorder: call reset(observation) with what env.reset() gave before the first step")
+        if self._mode in ("manual", "disabled") and self._ended.any():
+            which = "the environment" if not self._vector else f"environment {int(np.flatnonzero(self._ended)[0])}"
+            raise StructureError(
+                f"Recorder: the episode of {which} has ended; call reset(observation) after env.reset()"
+            )
+        ends = np.logical_or(terminated, truncated).reshape(self._count)
+        real = ~self._ended if self._mode == "next_step" else np.ones(self._count, np.bool_)
+        add = self._add_rows if self._vector else self._add_one
+        ids = add(action, observation, reward, terminated, truncated, info or {}, ends, real)
+        self._before = _copied(observation)
+        self._open = real & ~ends
+        self._ended = np.array(ends)
+        return ids
+
+    def close(self) -> None:
+        """Recording stops: episodes that are still running are closed with ``memory.end_episode``.
+
+        Notes
+        -----
+        Also done at the end of a ``with`` block. To go on, call `reset` again.
+        """
+        self._close(np.ones(self._count, np.bool_))
+        self._started = False
+
+    # ---- details ----------------------------------------------------------------------------------------------------
+
+    def _close(self, rows: Bools) -> None:
+        for source in self._sources[rows & self._open]:
+            self.memory.end_episode(int(source))
+        self._open &= ~rows
+
+    def _add_one(
+        self,
+        action: Any,
+        observation: Any,
+        reward: Any,
+        terminated: Any,
+        truncated: Any,
+        info: Mapping[str, Any],
+        ends: Bools,
+        real: Bools,
+    ) -> range:
+        if not real[0]:
+            return range(self.memory.next_id, self.memory.next_id)
+        first = self.memory.append(
+            self._before, action, reward=reward, next_observation=observation, terminated=bool(terminated),
+            truncated=bool(truncated), source=int(self._sources[0]),
+        )  # fmt: skip
+        return range(first, first + 1)
+
+    def _add_rows(
+        self,
+        action: Any,
+        observation: Any,
+        reward: Any,
+        terminated: Any,
+        truncated: Any,
+        info: Mapping[str, Any],
+        ends: Bools,
+        real: Bools,
+    ) -> range:
+        following = observation
+        if self._mode == "same_step" and ends.any():
+            if info.get("final_obs") is None:
+                raise MissingKeyError('info: an episode ended in SAME_STEP mode, and info["final_obs"] is missing')
+            following = _with_final(observation, info["final_obs"], np.flatnonzero(ends))
+        rows: Any = slice(None) if real.all() else real
+
+        def taken(value: Any) -> Any:
+            return _mapped(lambda leaf: np.asarray(leaf)[rows], value)
+
+        return self.memory.extend(
+            taken(self._before), taken(action), reward=taken(reward), next_observation=taken(following),
+            terminated=taken(terminated), truncated=taken(truncated), source=self._sources[rows],
+        )  # fmt: skip
+
+
+def record_rollout(
+    env: Any,
+    policy: Callable[[Any], Any] | None,
+    steps: int,
+    memory: ReplayMemory,
+    *,
+    progress: bool = True,
+    seed: int | None = None,
+) -> range:
+    """Run a policy in an environment and store what happens.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or gymnasium.vector.VectorEnv
+        It is reset first, and again after every episode where it does not do so itself.
+    policy : callable of an observation that returns an action, or None
+        Of a vector environment, it gets and gives batches. None: random actions of the action space.
+    steps : int
+        Calls of ``env.step``. A vector environment gives up to ``num_envs`` experiences in each.
+    memory : ReplayMemory
+    progress : bool, keyword-only, default True
+        Show a bar while it runs, if the standard error is a terminal and tqdm is installed.
+    seed : int, optional
+        For the first ``env.reset``, and for the action space when `policy` is None.
+
+    Returns
+    -------
+    range
+        The ids of the new experiences. When there are more than the capacity, only the last are live.
+
+    Raises
+    ------
+    ValueError
+        For a negative number of steps.
+
+    See Also
+    --------
+    Recorder : for a loop of your own.
+
+    Notes
+    -----
+    When it stops in the middle of an episode, also by an exception, ``memory.end_episode`` says so: what is stored
+    next does not continue it. Other threads may store in the meantime, and then some of the ids are theirs. The bar is
+    switched off by ``progress=False``.
+
+    Examples
+    --------
+    >>> import gymnasium as gym, rlmemory as rlm
+    >>> env = gym.make("Pendulum-v1")
+    >>> memory = rlm.ReplayMemory.from_env(env)
+    >>> rlm.record_rollout(env, None, 250, memory, seed=0)
+    range(0, 250)
+    >>> memory.episodes().length
+    array([200,  50])
+    """
+    count = at_least("steps", steps, 0)
+    if policy is None and seed is not None:
+        env.action_space.seed(seed)
+    begin, manual = memory.next_id, autoreset_mode(env)
+    with Recorder(memory, env) as recorder, _Bar(count, progress) as bar:
+        observation, _ = env.reset(seed=seed)
+        recorder.reset(observation)
+        for number in range(count):
+            action = env.action_space.sample() if policy is None else policy(observation)
+            observation, reward, terminated, truncated, info = env.step(action)
+            recorder.step(action, observation, reward, terminated, truncated, info)
+            bar.update(1)
+            if manual in ("manual", "disabled") and np.any(terminated | truncated) and number + 1 < count:
+                observation = _reset_ended(env, recorder, np.logical_or(terminated, truncated))
+    return range(begin, memory.next_id)
+
+
+def _reset_ended(env: Any, recorder: Recorder, ends: Bools) -> Any:
+    if not is_vector(env):
+        observation, _ = env.reset()
+        recorder.reset(observation)
+    else:
+        observation, _ = env.reset(options={"reset_mask": np.array(ends)})
+        recorder.reset(observation, mask=ends)
+    return observation
+
+
+class _Bar:
+    """A progress bar on a terminal, or nothing."""
+
+    def __init__(self, total: int, wanted: bool) -> None:
+        self._bar: Any = None
+        if wanted:
+            try:
+                tqdm = importlib.import_module("tqdm")
+            except ModuleNotFoundError:  # the bar is no reason to fail
+                return
+            # disable=None: tqdm asks whether the standard error is a terminal.
+            self._bar = tqdm.tqdm(total=total, desc="recording", unit="step", disable=None, leave=False)
+
+    def update(self, steps: int) -> None:
+        if self._bar is not None:
+            self._bar.update(steps)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Apply to each array of a tuple or dict of arrays."""
+    if isinstance(value, Mapping):
+        return {key: _mapped(function, part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_mapped(function, part) for part in value)
+    return function(value)
+
+
+def _copied(value: Any) -> Any:
+    return _mapped(np.array, value)
+
+
+def _with_final(observation: Any, final: Any, rows: NDArray[np.int64]) -> Any:
+    """A copy of the observations, with the final ones in the rows that ended."""
+    if isinstance(observation, Mapping):
+        return {key: _with_final(part, _part(final, key), rows) for key, part in observation.items()}
+    if isinstance(observation, tuple):
+        return tuple(_with_final(part, _part(final, i), rows) for i, part in enumerate(observation))
+    result = np.array(observation)
+    for row in rows:
+        result[row] = final[row]
+    return result
+
+
+def _part(final: Any, key: Any) -> Any:
+    """One channel of the final observations, which come as one array of objects, or arranged as the observations."""
+    if isinstance(final, (Mapping, tuple)):
+        return final[key]
+    return [None if one is None else one[key] for one in final]
