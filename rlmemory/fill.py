@@ -46,18 +46,16 @@ class Fill:
     def check(self, shape: Shape, dtype: np.dtype[Any]) -> None:
         """What can be said before the number of environments is known."""
         values = self.cast(dtype)
-        inner = values.shape[values.ndim - len(shape) :] if values.ndim > len(shape) else values.shape
-        if not (_broadcasts(inner, shape) or (values.ndim <= len(shape) and _broadcasts(values.shape[1:], shape))):
+        inner = values.shape[max(0, values.ndim - len(shape)) :]
+        if not _broadcasts(inner, shape):
             raise self._misfit(shape, ())
 
     def rows(self, lead: Shape, shape: Shape, dtype: np.dtype[Any]) -> NDArray[Any]:
         """The default of each environment, a fresh array of shape ``lead + shape``."""
-        values, count = self.cast(dtype), len(lead)
-        if not _broadcasts(values.shape, shape):
-            if not (lead and values.shape[:count] == lead and _broadcasts(values.shape[count:], shape)):
-                raise self._misfit(shape, lead)
-            inner = values.shape[count:]
-            values = values.reshape(lead + (1,) * (len(shape) - len(inner)) + inner)
+        values = self.cast(dtype)
+        own = values.shape[: max(0, values.ndim - len(shape))]
+        if own not in ((), lead) or not _broadcasts(values.shape[len(own) :], shape):
+            raise self._misfit(shape, lead)
         return np.array(np.broadcast_to(values, lead + shape))
 
     def _misfit(self, shape: Shape, lead: Shape) -> ShapeError:

@@ -40,9 +40,8 @@ def find(data: Mapping[str, Any], path: Path) -> Any:
     """The entry at a path, or None when there is none."""
     entry: Any = data
     for part in path:
-        if not isinstance(entry, Mapping) or part not in entry:
-            return None
-        entry = entry[part]
+        # Not `part in entry`: for a Gymnasium Dict space that asks whether it contains a sample.
+        entry = entry.get(part) if isinstance(entry, Mapping) else None
     return entry
 
 

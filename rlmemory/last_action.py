@@ -35,8 +35,8 @@ class LastAction:
     reset_key : key, optional
         Where `reset` finds a mask of the environments that were reset. Default: the one entry named ``_reset``, if any.
     action_spec : NumericSpec, Gymnasium space, (nested) dict or sequence of them, optional
-        The action of one environment. With several `in_keys`, a dict that has them or a sequence in their order.
-        Default: learned from the first data that holds an action.
+        The action of one environment, without batch axes. With several `in_keys`, a dict that has them or a sequence in
+        their order. Default: learned from the first data that holds an action.
 
     Attributes
     ----------
@@ -90,6 +90,7 @@ class LastAction:
         self._fill = Fill("default", default)
         self._reset = None if reset_key is None else as_path("reset_key", reset_key)
         self._known: dict[Path, NumericSpec] = {}
+        self._whole: set[Path] = set()  # learned with whatever batch axes there are
         self._lead: Shape = ()
         if action_spec is not None:
             for path, spec in zip(sources, _specs(sources, action_spec), strict=True):
@@ -267,6 +268,7 @@ class LastAction:
             shape = action.shape[len(lead) :] if action.shape[: len(lead)] == lead else action.shape
             self._fill.check(shape, action.dtype)
             self._known[source] = NumericSpec(shape, action.dtype)
+            self._whole |= set() if lead else {source}
         spec = self._known[source]
         count = action.ndim - len(spec.shape)
         if count < 0 or action.shape[count:] != spec.shape:
@@ -310,7 +312,7 @@ class LastAction:
         spec = self._spec(source)
         before = find(data, target)
         lead = lead or (self._lead if mask is None else ())
-        if spec.shape[: len(lead)] == lead:  # the spec has the batch axes itself
+        if source in self._whole and spec.shape[: len(lead)] == lead:
             lead = ()
         if before is not None and not isinstance(before, Mapping):
             before = np.asarray(before)
@@ -332,7 +334,7 @@ class LastAction:
 def _rows(mask: NDArray[np.bool_], lead: Shape, shape: Shape, target: Path) -> NDArray[np.bool_]:
     """The mask with any() taken over the axes that are not the batch's."""
     count = len(lead)
-    if not lead:  # one environment, or a spec that has the batch axes itself
+    if not lead:  # one environment, or an action that was learned with its batch axes
         own = batch_shape(mask)
         count = len(own) if own == shape[: len(own)] else 0
     if mask.shape[:count] != shape[:count] or (count == 0 and mask.size != 1):

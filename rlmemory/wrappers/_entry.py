@@ -47,6 +47,7 @@ class Leaf:
             )
         self._name, self._shape, self._lead, self._dtype = name, action.shape, lead, np.dtype(action.dtype)
         low, high = _limits(action)
+        self._is_scalar = isinstance(action, spaces.Discrete) and not lead and not one_hot
         self._sizes: NDArray[np.int64] | None = None
         if one_hot and isinstance(action, (spaces.Discrete, spaces.MultiDiscrete)):
             self._first, self._sizes = low.ravel(), high.ravel().astype(np.int64) - low.ravel() + 1
@@ -55,7 +56,8 @@ class Leaf:
             low, high = np.zeros(shape, self._dtype), np.ones(shape, self._dtype)
         self.start = Fill("default", default).rows(lead, low.shape, self._dtype)
         rows = self.start.reshape(-1, *low.shape)
-        self.low, self.high = np.fmin(low, np.fmin.reduce(rows)), np.fmax(high, np.fmax.reduce(rows))
+        self.low = np.asarray(np.fmin(low, np.fmin.reduce(rows)))
+        self.high = np.asarray(np.fmax(high, np.fmax.reduce(rows)))
         self.encodes = self._sizes is not None
         widened = not (np.array_equal(low, self.low) and np.array_equal(high, self.high))
         self.space = self._space(spaces.Box if self.encodes else type(action), widened)
@@ -72,7 +74,7 @@ class Leaf:
 
     def begin(self) -> Entry:
         """The default, fresh."""
-        return self.start.copy()[()]
+        return self.start[()] if self._is_scalar else self.start.copy()
 
     def encode(self, action: Any) -> Entry:
         """A copy of the action of one environment, or of a batch, as it stands in the observation."""
@@ -81,7 +83,9 @@ class Leaf:
         if array.shape != self._lead + self._shape:
             raise ShapeError(f"{self._name}: expected shape {self._lead + self._shape}, got {array.shape}")
         exact = array.copy() if fits else cast_exactly(self._name, array, self._dtype)
-        return exact[()] if self._sizes is None else self._one_hot(exact, self._sizes)
+        if self._sizes is not None:
+            return self._one_hot(exact, self._sizes)
+        return exact[()] if self._is_scalar else exact
 
     def _one_hot(self, array: NDArray[Any], sizes: NDArray[np.int64]) -> NDArray[Any]:
         chosen = (array.reshape(*self._lead, -1) - self._first).astype(np.int64)
