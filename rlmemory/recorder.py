@@ -66,6 +66,12 @@ class Recorder:
         self._mode = autoreset_mode(env)
         self._count = int(env.num_envs) if self._vector else 1
         self._sources = np.arange(self._count, dtype=np.int32) + at_least("source", source, 0)
+        # The common case leaves it out, and then the memory has less to look at.
+        first = int(self._sources[0])
+        self._source = first if first or memory._environments > 1 else None
+        self._by_hand = self._mode in ("manual", "disabled")
+        self._resets_itself = self._mode == "next_step"
+        self._waits = False  # for a reset, since an episode ended
         self._before: Any = None
         self._started = False
         self._ended = np.zeros(self._count, np.bool_)  # in their last step
@@ -76,6 +82,11 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def waits(self) -> bool:
+        """Whether an episode has ended and its environment must be reset before the next step."""
+        return self._waits
 
     def reset(self, observation: Any, *, mask: ArrayLike | None = None) -> None:
         """After ``env.reset``: what follows begins an episode.
@@ -98,6 +109,7 @@ class Recorder:
             raise ShapeError(f"mask: expected {self._count} bools, got {rows.dtype} of shape {rows.shape}")
         self._close(rows)
         self._ended &= ~rows
+        self._waits = self._by_hand and bool(self._ended.any())
         self._before = _copied(observation)
         self._started = True
 
@@ -133,20 +145,25 @@ class Recorder:
         ShapeError, StructureError, DataTypeError, ValueNotRepresentableError
             As `ReplayMemory.append` raises them. Nothing is stored then.
         """
-        if not self._started:
-            raise StructureError("Recorder: call reset(observation) with what env.reset() gave before the first step")
-        if self._mode in ("manual", "disabled") and self._ended.any():
-            which = "the environment" if not self._vector else f"environment {int(np.flatnonzero(self._ended)[0])}"
-            raise StructureError(
-                f"Recorder: the episode of {which} has ended; call reset(observation) after env.reset()"
-            )
-        ends = np.logical_or(terminated, truncated).reshape(self._count)
+        self._check_ready()
+        if not self._vector:
+            return self._step_one(action, observation, reward, bool(terminated), bool(truncated))
+        ends = np.logical_or(terminated, truncated)
         real = ~self._ended if self._mode == "next_step" else np.ones(self._count, np.bool_)
-        add = self._add_rows if self._vector else self._add_one
-        ids = add(action, observation, reward, terminated, truncated, info or {}, ends, real)
-        self._before = _copied(observation)
-        self._open = real & ~ends
-        self._ended = np.array(ends)
+        following = observation
+        if self._mode == "same_step" and ends.any():
+            following = _with_final(observation, _final_of(info), np.flatnonzero(ends))
+        rows: Any = slice(None) if real.all() else real
+
+        def taken(value: Any) -> Any:
+            return _mapped(lambda leaf: np.asarray(leaf)[rows], value)
+
+        ids = self.memory.extend(
+            taken(self._before), taken(action), reward=taken(reward), next_observation=taken(following),
+            terminated=taken(terminated), truncated=taken(truncated), source=self._sources[rows],
+        )  # fmt: skip
+        self._before, self._ended, self._open = _copied(observation), np.array(ends), real & ~ends
+        self._waits = self._by_hand and bool(ends.any())
         return ids
 
     def close(self) -> None:
@@ -166,50 +183,34 @@ class Recorder:
             self.memory.end_episode(int(source))
         self._open &= ~rows
 
-    def _add_one(
-        self,
-        action: Any,
-        observation: Any,
-        reward: Any,
-        terminated: Any,
-        truncated: Any,
-        info: Mapping[str, Any],
-        ends: Bools,
-        real: Bools,
-    ) -> range:
-        if not real[0]:
-            return range(self.memory.next_id, self.memory.next_id)
-        first = self.memory.append(
-            self._before, action, reward=reward, next_observation=observation, terminated=bool(terminated),
-            truncated=bool(truncated), source=int(self._sources[0]),
-        )  # fmt: skip
-        return range(first, first + 1)
+    def _check_ready(self) -> None:
+        if not self._started:
+            raise StructureError("Recorder: call reset(observation) with what env.reset() gave before the first step")
+        if self._waits:
+            which = f"environment {int(np.flatnonzero(self._ended)[0])}" if self._vector else "the environment"
+            raise StructureError(
+                f"Recorder: the episode of {which} has ended; call reset(observation) after env.reset()"
+            )
 
-    def _add_rows(
-        self,
-        action: Any,
-        observation: Any,
-        reward: Any,
-        terminated: Any,
-        truncated: Any,
-        info: Mapping[str, Any],
-        ends: Bools,
-        real: Bools,
-    ) -> range:
-        following = observation
-        if self._mode == "same_step" and ends.any():
-            if info.get("final_obs") is None:
-                raise MissingKeyError('info: an episode ended in SAME_STEP mode, and info["final_obs"] is missing')
-            following = _with_final(observation, info["final_obs"], np.flatnonzero(ends))
-        rows: Any = slice(None) if real.all() else real
+    def _step_one(self, action: Any, observation: Any, reward: Any, terminated: bool, truncated: bool) -> range:
+        first, over = self.memory.next_id, terminated or truncated
+        if self._resets_itself and self._ended[0]:  # this step only reset
+            ids = range(first, first)
+        else:
+            first = self.memory.append(
+                self._before, action, reward=reward, next_observation=observation, terminated=terminated,
+                truncated=truncated, source=self._source,
+            )  # fmt: skip
+            ids = range(first, first + 1)
+        self._before = _copied(observation)
+        self._ended[0], self._open[0], self._waits = over, bool(ids) and not over, over and self._by_hand
+        return ids
 
-        def taken(value: Any) -> Any:
-            return _mapped(lambda leaf: np.asarray(leaf)[rows], value)
 
-        return self.memory.extend(
-            taken(self._before), taken(action), reward=taken(reward), next_observation=taken(following),
-            terminated=taken(terminated), truncated=taken(truncated), source=self._sources[rows],
-        )  # fmt: skip
+def _final_of(info: Mapping[str, Any] | None) -> Any:
+    if info is None or info.get("final_obs") is None:
+        raise MissingKeyError('info: an episode ended in SAME_STEP mode, and info["final_obs"] is missing')
+    return info["final_obs"]
 
 
 def record_rollout(
@@ -270,7 +271,7 @@ def record_rollout(
     count = at_least("steps", steps, 0)
     if policy is None and seed is not None:
         env.action_space.seed(seed)
-    begin, manual = memory.next_id, autoreset_mode(env)
+    begin, by_hand = memory.next_id, autoreset_mode(env) in ("manual", "disabled")
     with Recorder(memory, env) as recorder, _Bar(count, progress) as bar:
         observation, _ = env.reset(seed=seed)
         recorder.reset(observation)
@@ -279,7 +280,7 @@ def record_rollout(
             observation, reward, terminated, truncated, info = env.step(action)
             recorder.step(action, observation, reward, terminated, truncated, info)
             bar.update(1)
-            if manual in ("manual", "disabled") and np.any(terminated | truncated) and number + 1 < count:
+            if by_hand and recorder.waits and number + 1 < count:
                 observation = _reset_ended(env, recorder, np.logical_or(terminated, truncated))
     return range(begin, memory.next_id)
 

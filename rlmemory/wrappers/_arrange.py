@@ -76,8 +76,7 @@ class Arrangement:
             return self._with_key(observation, entry)
         plain = isinstance(self._observation, spaces.Box)
         flat = np.ravel(observation) if plain else spaces.flatten(self._observation, observation)
-        parts = [flat, *(np.ravel(array) for array in arrays(entry))]
-        return np.concatenate(parts, dtype=self._dtype, casting="unsafe")
+        return np.concatenate([flat, *map(np.ravel, arrays(entry))], dtype=self._dtype, casting="unsafe")
 
     def join_rows(self, observation: Any, entry: Entry, batched: spaces.Space[Any]) -> Any:
         """Of several environments, whose batched observation space is given."""

@@ -78,11 +78,15 @@ class Leaf:
 
     def encode(self, action: Any) -> Entry:
         """A copy of the action of one environment, or of a batch, as it stands in the observation."""
-        fits = action.__class__ is np.ndarray and action.dtype == self._dtype
-        array = action if fits else as_numeric(self._name, action)
+        if self._is_scalar and action.__class__ is self._dtype.type:
+            return action  # immutable, and what most policies give
+        array = action if action.__class__ is np.ndarray else as_numeric(self._name, action)
         if array.shape != self._lead + self._shape:
             raise ShapeError(f"{self._name}: expected shape {self._lead + self._shape}, got {array.shape}")
-        exact = array.copy() if fits else cast_exactly(self._name, array, self._dtype)
+        if array.dtype == self._dtype:
+            exact = array.copy()
+        else:
+            exact = cast_exactly(self._name, as_numeric(self._name, array), self._dtype)
         if self._sizes is not None:
             return self._one_hot(exact, self._sizes)
         return exact[()] if self._is_scalar else exact
