@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import wrappers as wrappers
     from .batch import Batch, Experience
     from .episodes import Episodes, Findings
     from .errors import (

@@ -58,7 +58,8 @@ class LastAction:
     The counterpart of TorchRL's transform of this name, on dicts (any Mapping) of arrays. Here, lists and NumPy arrays
     may be the default, what cannot work is said early, and `forward` works on stored trajectories. Entries of batched
     environments begin with the batch axes. These are read off the reset mask or off ``done``, ``terminated`` or
-    ``truncated`` of the data, less one last axis of 1 when there are several; else they are those seen last.
+    ``truncated`` of the data, less one last axis of 1 when there are several (so (3, 1) and (3,) both say 3, and (1,)
+    says a batch of one); else they are those seen last.
     Input is never changed; entries that are not written are shared with the result. Not thread-safe while it learns.
 
     Examples

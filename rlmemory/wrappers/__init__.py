@@ -9,8 +9,15 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
+
+try:
+    import gymnasium as gym
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        'rlmemory.wrappers needs gymnasium, which comes with the extra "gym": pip install "rlmemory[gym]"',
+        name="gymnasium",
+    ) from error
 
 from ..autoreset import autoreset_mode
 from ._arrange import Arrangement, checked_entry

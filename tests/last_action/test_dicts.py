@@ -277,3 +277,14 @@ def test_actions_of_a_memory():
     whole = memory.all()
     made = rlm.LastAction(default=-1).forward(whole._asdict())
     assert made["last_action"].tolist() == [-1, 0, 1, -1, 3, 4]
+
+
+def test_each_environment_may_have_its_own_default_in_stored_data_too():
+    data = {"action": np.arange(6).reshape(2, 3), "done": np.array([[False, True, False]] * 2)}
+    made = rlm.LastAction(default=[-1, -2]).forward(data)
+    assert made["last_action"].tolist() == [[-1, 0, -1], [-2, 3, -2]]
+    with pytest.raises(ValueError, match="nor is it a row for each"):
+        rlm.LastAction(default=[-1, -2, -3]).forward(data)
+    with pytest.raises(ValueError, match="would be hidden"):
+        rlm.LastAction().forward({**data, "last_action": np.zeros((2, 3))})
+    assert rlm.LastAction().forward(made)["last_action"].tolist() == [[0, 0, 0], [0, 3, 0]]

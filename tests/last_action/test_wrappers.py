@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -298,6 +303,23 @@ def test_gymnasium_makes_it_again_from_its_spec(options):
         one.reset(seed=3)
     assert equal(env.step(1)[0], again.step(1)[0])
     assert again.spec == env.spec or "default" in options
+
+
+def test_without_gymnasium_the_extra_is_named():
+    code = "import sys; sys.modules['gymnasium'] = None; import rlmemory as rlm; rlm.wrappers"
+    root = str(Path(rlm.__file__).parents[1])
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": root}
+    )
+    assert run.returncode == 1
+    assert 'pip install "rlmemory[gym]"' in run.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("kind", [LastActionObservation, rlm.wrappers.vector.LastActionObservation])
+def test_every_option_is_explained(kind):
+    text = kind.__doc__.split("Parameters\n")[1].split("Raises\n")[0]
+    for name in list(inspect.signature(kind.__init__).parameters)[1:]:
+        assert re.search(rf"^    (\w+, )*{name}\b", text, re.M), name
 
 
 def test_it_is_reached_through_the_package_and_loaded_late():

@@ -202,6 +202,48 @@ def test_a_last_action_single_environment_is_stored_as_it_was_seen():
     assert whole.next_observation["last_action"].tolist() == [3, 1, 2]
 
 
+@pytest.mark.parametrize("mode", [None, *MODES])
+@pytest.mark.parametrize(
+    "action_space",
+    [
+        spaces.Box(-1, 1, (2,)),
+        spaces.MultiDiscrete([3, 2]),
+        spaces.MultiBinary(3),
+        spaces.Tuple([spaces.Discrete(3), spaces.Box(-1, 1, (2,))]),
+        spaces.Dict({"a": spaces.MultiBinary(2), "b": spaces.Discrete(2)}),
+    ],
+    ids=lambda space: type(space).__name__,
+)
+def test_every_action_space(action_space, mode):
+    class Acting(Counter):
+        def __init__(self, *args, **keywords):
+            super().__init__(*args, **keywords)
+            self.action_space = action_space
+
+        def step(self, action):
+            return super().step(0)
+
+    env = Acting(3) if mode is None else vector([2, 3], mode, Acting)
+    memory, given = rlm.ReplayMemory.from_env(env, 100), []
+    env.action_space.seed(0)
+
+    def policy(_):
+        given.append(env.action_space.sample())
+        return given[-1]
+
+    rlm.record_rollout(env, policy, 5, memory)
+    whole = memory.all()
+    first = whole.source == 0
+    skipped = [2] if mode == NEXT else []  # the first environment of a vector ends at its second step
+    kept = [action for t, action in enumerate(given) if t not in skipped]
+    parts = {spaces.Dict: ["a", "b"], spaces.Tuple: [0, 1]}.get(type(action_space), [None])
+    for key in parts:
+        stored_leaf = whole.action if key is None else whole.action[key]
+        expected = np.stack([np.asarray(action if key is None else action[key]) for action in kept])
+        assert np.array_equal(stored_leaf[first], expected if mode is None else expected[:, 0])
+    assert memory.check().broken.size == 0
+
+
 # ---- where episodes stop --------------------------------------------------------------------------------------------
 
 
