@@ -239,6 +239,7 @@ def test_a_mask_with_more_axes_takes_any_of_them():
     agents[1, 1] = True
     made = last.reset({**data, "agents": {"_reset": agents}})
     assert made["last_action"].tolist() == [[1, 1], [0, 0], [1, 1]]
+    assert same(last.reset({"agents": {"_reset": agents}})["last_action"], np.zeros((3, 2)))
     with pytest.raises(ValueError, match="the reset mask of shape"):
         last.reset({**data, "_reset": np.zeros(4, bool)})
     with pytest.raises(TypeError, match="expected bools"):

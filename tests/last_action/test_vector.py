@@ -107,6 +107,16 @@ def test_the_last_action_survives_no_reset_in_next_step_mode():
     assert seen == [[0, 0], [3, 3], [1, 1], [0, 2], [2, 3]]
 
 
+def test_a_reset_after_an_end_leaves_nothing_to_reset():
+    envs = LastActionObservation(vector([1, 9], NEXT, CHOICE))
+    envs.reset()
+    envs.step(np.array([3, 3]))
+    envs.reset(options={"reset_mask": np.array([True, False])})
+    assert envs.step(np.array([2, 2]))[0]["last_action"].tolist() == [2, 2]
+    envs.reset()
+    assert envs.step(np.array([1, 1]))[0]["last_action"].tolist() == [1, 1]
+
+
 SPACES = [
     BOX,
     CHOICE,

@@ -349,6 +349,29 @@ def test_ended_environments_of_a_disabled_vector_must_be_reset():
         recorder.step(np.zeros(2, int), *step)
 
 
+def test_resetting_one_of_two_ended_environments_is_not_enough():
+    envs = vector([1, 1], DISABLED)
+    recorder = rlm.Recorder(rlm.ReplayMemory.from_env(envs, 5), envs)
+    recorder.reset(envs.reset()[0])
+    step = envs.step(np.zeros(2, int))
+    recorder.step(np.zeros(2, int), *step)
+    mask = np.array([False, True])
+    recorder.reset(envs.reset(options={"reset_mask": mask.copy()})[0], mask=mask)
+    with pytest.raises(TypeError, match="environment 0 has ended"):
+        recorder.step(np.zeros(2, int), *step)
+
+
+def test_after_a_reset_by_hand_no_step_only_resets():
+    for env, action in [(vector([2], NEXT), np.array([1])), (Autoreset(Counter(2)), 1)]:
+        memory = rlm.ReplayMemory.from_env(env, 20)
+        recorder = rlm.Recorder(memory, env)
+        for _ in range(3):
+            recorder.reset(env.reset()[0])
+            for _ in range(2):
+                assert len(recorder.step(action, *env.step(action))) == 1
+        assert memory.episodes().length.tolist() == [2, 2, 2]
+
+
 # ---- rollouts -------------------------------------------------------------------------------------------------------
 
 
@@ -368,6 +391,16 @@ def test_a_rollout_with_a_policy_sees_every_observation(mode):
     assert sorted(np.ravel(memory.all().observation)) == sorted(real)
     assert len(memory) == {None: 7, NEXT: 11}.get(mode, 14)
     assert memory.check().broken.size == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rollout_has_whole_episodes_of_every_environment(mode):
+    envs = vector([2, 3], mode)
+    memory = rlm.ReplayMemory.from_env(envs, 100)
+    rlm.record_rollout(envs, None, 12 if mode == NEXT else 6, memory)
+    lengths = memory.episodes()
+    per_source = [lengths.length[lengths.source == source].tolist() for source in (0, 1)]
+    assert per_source == ([[2] * 4, [3] * 3] if mode == NEXT else [[2] * 3, [3] * 2])
 
 
 def test_cartpole_cut_by_a_time_limit():
