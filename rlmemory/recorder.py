@@ -271,7 +271,7 @@ def record_rollout(
     count = at_least("steps", steps, 0)
     if policy is None and seed is not None:
         env.action_space.seed(seed)
-    begin, by_hand = memory.next_id, autoreset_mode(env) in ("manual", "disabled")
+    begin = memory.next_id
     with Recorder(memory, env) as recorder, _Bar(count, progress) as bar:
         observation, _ = env.reset(seed=seed)
         recorder.reset(observation)
@@ -280,7 +280,7 @@ def record_rollout(
             observation, reward, terminated, truncated, info = env.step(action)
             recorder.step(action, observation, reward, terminated, truncated, info)
             bar.update(1)
-            if by_hand and recorder.waits and number + 1 < count:
+            if recorder.waits and number + 1 < count:
                 observation = _reset_ended(env, recorder, np.logical_or(terminated, truncated))
     return range(begin, memory.next_id)
 

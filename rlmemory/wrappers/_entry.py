@@ -67,7 +67,9 @@ class Leaf:
             return spaces.MultiBinary(self._shape[0] if len(self._shape) == 1 else self._shape)
         if issubclass(kind, spaces.Discrete):
             low, high = int(self.low), int(self.high)
-            return spaces.Discrete(high - low + 1, start=low, dtype=self._dtype.type)
+            # Gymnasium's first versions have no other dtype, and no word for it.
+            other: dict[str, Any] = {} if self._dtype == np.int64 else {"dtype": self._dtype.type}
+            return spaces.Discrete(high - low + 1, start=low, **other)
         if issubclass(kind, (spaces.MultiDiscrete, spaces.MultiBinary)):
             return spaces.MultiDiscrete(self.high - self.low + 1, dtype=self._dtype.type, start=self.low)
         return spaces.Box(self.low, self.high, dtype=self._dtype.type)
