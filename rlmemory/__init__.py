@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from .hindsight import HindsightReplayMemory
     from .last_action import LastAction
     from .memory import ReplayMemory
-    from .recorder import Recorder, record_rollout
+    from .recorder import Recorder
+    from .rollout import record_rollout
     from .shift import shift_actions
     from .specs import FiniteSetSpec, NumericSpec, spec_from_space
     from .warm import warmup
@@ -60,7 +61,7 @@ _HOME = {
     "LastAction": "last_action",
     "ReplayMemory": "memory",
     "Recorder": "recorder",
-    "record_rollout": "recorder",
+    "record_rollout": "rollout",
     "shift_actions": "shift",
     "FiniteSetSpec": "specs",
     "NumericSpec": "specs",

@@ -75,3 +75,14 @@ def leaves(data: Mapping[str, Any]) -> list[Path]:
         else:
             found.append((key,))
     return found
+
+
+def check_pairs(sources: list[Path], targets: list[Path]) -> None:
+    """Each source has a target of its own, which is no source and lies in none."""
+    if len(sources) != len(targets):
+        raise SpecError(f"{len(sources)} in_keys and {len(targets)} out_keys: each action needs one place to go")
+    for i, target in enumerate(targets):
+        for other in [*targets[:i], *sources]:
+            shorter = min(len(target), len(other))
+            if target[:shorter] == other[:shorter]:
+                raise SpecError(f"out_keys: {shown(target)!r} would write over {shown(other)!r}; give other out_keys")

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .accept import as_numeric, cast_exactly
+from .action_specs import specs_of
 from .errors import MissingKeyError, ShapeError, SpecError, StructureError
 from .fill import Fill, Shape
-from .keys import Key, Path, as_path, as_paths, find, leaves, need, put, shown
+from .keys import Key, Path, as_path, as_paths, check_pairs, find, leaves, need, put, shown
 from .shift import as_flags, shift
-from .specs import NumericSpec, spec_from_space
+from .specs import NumericSpec
 from .starts import batch_shape, find_starts
 
 _ENDS = (("done",), ("terminated",), ("truncated",))
@@ -86,7 +87,7 @@ class LastAction:
         sources: list[Path] = [("action",)] if in_keys is None else as_paths("in_keys", in_keys)
         targets: list[Path] = [(*path[:-1], "last_action") for path in sources]
         targets = targets if out_keys is None else as_paths("out_keys", out_keys)
-        _check_pairs(sources, targets)
+        check_pairs(sources, targets)
         self._pairs = list(zip(sources, targets, strict=True))
         self._fill = Fill("default", default)
         self._reset = None if reset_key is None else as_path("reset_key", reset_key)
@@ -94,7 +95,7 @@ class LastAction:
         self._whole: set[Path] = set()  # learned with whatever batch axes there are
         self._lead: Shape = ()
         if action_spec is not None:
-            for path, spec in zip(sources, _specs(sources, action_spec), strict=True):
+            for path, spec in zip(sources, specs_of(sources, action_spec), strict=True):
                 self._fill.check(spec.shape, spec.dtype)
                 self._known[path] = NumericSpec(spec.shape, spec.dtype)
 
@@ -341,38 +342,6 @@ def _rows(mask: NDArray[np.bool_], lead: Shape, shape: Shape, target: Path) -> N
     if mask.shape[:count] != shape[:count] or (count == 0 and mask.size != 1):
         raise ShapeError(f"the reset mask of shape {mask.shape} does not fit {shown(target)!r} of shape {shape}")
     return np.asarray(mask.any(axis=tuple(range(count, mask.ndim))))
-
-
-def _check_pairs(sources: list[Path], targets: list[Path]) -> None:
-    if len(sources) != len(targets):
-        raise SpecError(f"{len(sources)} in_keys and {len(targets)} out_keys: each action needs one place to go")
-    for i, target in enumerate(targets):
-        for other in [*targets[:i], *sources]:
-            shorter = min(len(target), len(other))
-            if target[:shorter] == other[:shorter]:
-                raise SpecError(f"out_keys: {shown(target)!r} would write over {shown(other)!r}; give other out_keys")
-
-
-def _specs(sources: list[Path], given: Any) -> list[NumericSpec]:
-    """One spec for each in key."""
-    if isinstance(given, Mapping):
-        parts = [need(given, path, "action_spec") for path in sources]
-    elif isinstance(given, (tuple, list)):
-        parts = list(given)
-    else:
-        parts = [given]
-    if len(parts) != len(sources):
-        raise SpecError(f"action_spec: {len(parts)} specs for {len(sources)} in_keys")
-    return [part if isinstance(part, NumericSpec) else _from_space(part) for part in parts]
-
-
-def _from_space(space: Any) -> NumericSpec:
-    if not hasattr(space, "contains"):
-        raise SpecError(f"action_spec: expected a spec or a Gymnasium space, got {type(space).__name__}")
-    spec = spec_from_space(space)
-    if not isinstance(spec, NumericSpec):
-        raise SpecError(f"action_spec: {type(space).__name__} has several channels; name each with in_keys")
-    return spec
 
 
 def _hides(target: Path) -> SpecError:

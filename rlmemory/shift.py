@@ -72,7 +72,10 @@ def shift(actions: NDArray[Any], starts: NDArray[np.bool_], fill: Fill) -> NDArr
     out[(*time, slice(1, None))] = actions[(*time, slice(None, -1))]
     at = starts.copy()
     at[..., :1] = True
-    out[at] = np.broadcast_to(np.expand_dims(first, count - 1), actions.shape)[at]
+    if count == 1:  # one default for all
+        out[at] = first
+    else:
+        out[at] = np.broadcast_to(np.expand_dims(first, count - 1), actions.shape)[at]
     return out
 
 
