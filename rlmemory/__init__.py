@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import wrappers as wrappers
     from .batch import Batch, Experience
     from .episodes import Episodes, Findings
     from .errors import (
@@ -30,11 +31,15 @@ if TYPE_CHECKING:
     )
     from .hindsight import HindsightReplayMemory
     from .joining import trajectory_lengths, unsplit_trajectories
+    from .last_action import LastAction
     from .memory import ReplayMemory
     from .mixture import Mixture, MixtureBatch
     from .prioritized import PrioritizedReplayMemory
     from .prioritized_hindsight import PrioritizedHindsightReplayMemory
+    from .recorder import Recorder
     from .returns import discounted_scan, gae, returns_to_go
+    from .rollout import record_rollout
+    from .shift import shift_actions
     from .specs import FiniteSetSpec, NumericSpec, spec_from_space
     from .trajectories import ragged_trajectories, split_trajectories
     from .warm import warmup
@@ -69,6 +74,10 @@ _HOME = {
     "discounted_scan": "returns",
     "gae": "returns",
     "returns_to_go": "returns",
+    "LastAction": "last_action",
+    "Recorder": "recorder",
+    "record_rollout": "rollout",
+    "shift_actions": "shift",
     "FiniteSetSpec": "specs",
     "NumericSpec": "specs",
     "spec_from_space": "specs",
@@ -87,6 +96,7 @@ __all__ = [
     "Findings",
     "FiniteSetSpec",
     "HindsightReplayMemory",
+    "LastAction",
     "MissingKeyError",
     "Mixture",
     "MixtureBatch",
@@ -95,6 +105,7 @@ __all__ = [
     "NumericSpec",
     "PrioritizedHindsightReplayMemory",
     "PrioritizedReplayMemory",
+    "Recorder",
     "ReplayMemory",
     "ReplayMemoryError",
     "ShapeError",
@@ -105,7 +116,9 @@ __all__ = [
     "discounted_scan",
     "gae",
     "ragged_trajectories",
+    "record_rollout",
     "returns_to_go",
+    "shift_actions",
     "spec_from_space",
     "split_trajectories",
     "trajectory_lengths",
@@ -113,8 +126,13 @@ __all__ = [
     "warmup",
 ]
 
+#: Modules that a user reaches through the package; loading them loads what they are for.
+_SUBMODULES = ("wrappers",)
+
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
@@ -123,4 +141,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__, *_SUBMODULES})

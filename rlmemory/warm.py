@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import kernels
+
 
 def warmup() -> None:
     """Load numba and compile every kernel, or load them from the cache on disk.
