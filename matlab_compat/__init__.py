@@ -15,7 +15,13 @@ from .device import gather, gpuArray
 from .extensions import merge, toBatchFirst, unbatch
 from .fields import fieldnames, hcat, isfield, numel
 from .functions import append, getActionInfo, getObservationInfo, reset, resize, validateExperience
+from .hindsight import (
+    generateHindsightExperiences,
+    rlHindsightPrioritizedReplayMemory,
+    rlHindsightReplayMemory,
+)
 from .memories import rlReplayMemory
+from .prioritized import rlPrioritizedReplayMemory, updatePriorities
 from .retrieval import allExperiences, sample
 from .specs import rlFiniteSetSpec, rlNumericSpec
 from .structs import struct
@@ -31,6 +37,7 @@ __all__ = [
     "fieldnames",
     "finddim",
     "gather",
+    "generateHindsightExperiences",
     "getActionInfo",
     "getObservationInfo",
     "gpuArray",
@@ -41,7 +48,10 @@ __all__ = [
     "reset",
     "resize",
     "rlFiniteSetSpec",
+    "rlHindsightPrioritizedReplayMemory",
+    "rlHindsightReplayMemory",
     "rlNumericSpec",
+    "rlPrioritizedReplayMemory",
     "rlReplayMemory",
     "sample",
     "splitTrajectories",
@@ -49,5 +59,6 @@ __all__ = [
     "struct",
     "toBatchFirst",
     "unbatch",
+    "updatePriorities",
     "validateExperience",
 ]
