@@ -40,10 +40,21 @@ class Priorities:
     def setup(self, capacity):
         self.memory = prioritized(capacity)
         self.error = np.random.default_rng(1).random(256)
-        self.memory.sample(256)
+        self.ids = self.memory.sample(256).id
+        self.row = {"observation": np.ones(17, np.float32), "action": np.ones(6, np.float32), "reward": np.float32(1)}
 
     def time_sample_and_update_256(self, capacity):
         self.memory.update_priorities(self.memory.sample(256).id, self.error)
+
+    def time_update_256(self, capacity):
+        self.memory.update_priorities(self.ids, self.error)
+
+    def time_append_then_sample_256(self, capacity):
+        self.memory.append(**self.row, next_observation=self.row["observation"], terminated=False)
+        self.memory.sample(256)
+
+    def time_full_windows_32_of_8(self, capacity):
+        self.memory.sample(32, sequence_length=8, padding="none")
 
 
 class Hindsight:
