@@ -176,6 +176,13 @@ def accept_source(value: Any, lead: tuple[int, ...] = ()) -> NDArray[np.int32]:
     return array
 
 
+def as_flags(name: str, array: NDArray[Any]) -> NDArray[np.bool_]:
+    """True where a number is not 0; a NaN is neither a yes nor a no."""
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise DataTypeError(f"{name}: expected flags, got a NaN")
+    return np.asarray(array != 0, np.bool_)
+
+
 def one_source(value: Any) -> int | None:
     """The number of one source, or None."""
     return None if value is None else int(accept_source(value))

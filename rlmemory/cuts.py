@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
-from .accept import at_least
+from .accept import as_flags, at_least
 from .errors import DataTypeError, MissingKeyError, ShapeError, StructureError
 from .nested import NestedKey, Path, find, path_of, required, shown
 from .rawbytes import raw
@@ -147,7 +147,7 @@ def find_ends(
     for path, array in entries:
         if array.dtype.kind not in "biuf":
             raise DataTypeError(f"{shown(path)}: expected flags, got dtype {array.dtype}")
-        ends |= _without_ones(path, array, batch).reshape(-1) != 0
+        ends |= as_flags(shown(path), _without_ones(path, array, batch).reshape(-1))
     return batch, ends.view(np.uint8)
 
 

@@ -215,8 +215,8 @@ class Episodic(Sampling):
         -------
         Findings
             ``broken``: running rows whose next observation differs from the observation that follows in their source
-            (an episode's end was not reported, or the step after a reset was stored); ``nan`` and ``constant``
-            channels.
+            (an episode's end was not reported, or rows of several sources were stored as one); ``nan`` and
+            ``constant`` channels. A reset that was stored as a step fits its neighbours and does not show.
 
         Notes
         -----

@@ -179,7 +179,8 @@ class HindsightReplayMemory(Relabelling):
         if self._relabel != "sample":
             return super()._batch(chosen, options, target)
         sums = options.n_step > 1
-        window = options._replace(n_step=1, after=options.n_step if sums else options.after, time_major=False)
+        after = min(options.n_step, max(self._length, 2)) if sums else options.after
+        window = options._replace(n_step=1, after=after, time_major=False)
         apart = sums or options.time_major  # relabelled as windows, then brought into the form that was asked for
         batch = super()._batch(chosen, window, self._prepared(chosen.size, window, None) if apart else target)
         self._relabel_batch(batch, self._rng.random(2 * chosen.size), window)

@@ -205,10 +205,14 @@ class ReplayMemory(Writing, Reading, Episodic):
             path = self._arena.path
             new_path = None if path is None else path.with_name(path.name + ".resize")
             arena = Arena(self._fields(), size, new_path, "w")
-            self._moved_to(arena, size, min(self._length, size))
+            # Everything is made beside the memory, which changes in one step: an interrupt leaves the old or the new.
+            aside = object.__new__(type(self))
+            aside.__dict__.update(self.__dict__)
+            aside._moved_to(arena, size, min(self._length, size))
             if path is not None and new_path is not None:
                 Path(new_path).replace(path)
                 arena.path = path
+            self.__dict__.update(aside.__dict__)
 
     def clear(self) -> None:
         """Forget every experience; ids go on counting, so that an old id is never taken for a new one.

@@ -202,7 +202,8 @@ class PrioritizedReplayMemory(Ranked):
         Returns
         -------
         int
-            How many ids were ignored: experiences that were overwritten since, and -1, which stands for padding.
+            How many ids were ignored: experiences that were overwritten since or never stored, and -1, which stands for
+            padding. More than a few say that these are not ids of this memory.
 
         Raises
         ------

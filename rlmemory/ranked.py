@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -128,6 +129,7 @@ class Ranked(ReplayMemory):
     def _moved_to(self, arena: Arena, capacity: int, length: int) -> None:
         priority, mass = self._in_order()
         super()._moved_to(arena, capacity, length)
+        self._priorities = copy(self._priorities)  # the other one stays as it is until all of this is done
         self._lay_out(priority[priority.size - length :], mass[mass.size - length :])
 
     def __getstate__(self) -> dict[str, Any]:

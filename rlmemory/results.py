@@ -45,8 +45,9 @@ class Results(Store):
         plan = self._plans.get(key)
         if plan is None:
             channels: list[Field] = [(name, spec.dtype, lead + spec.shape) for name, spec in self._named]
-            plan = self._keep(key, Plan([*channels, *((name, dtype, lead) for name, dtype in ROW)]))
+            plan = Plan([*channels, *((name, dtype, lead) for name, dtype in ROW)])
             plan.tables["all"] = self._table(plan, range(len(channels)))
+            self._keep(key, plan)  # last: an interrupt before this leaves nothing half made behind
         return plan
 
     def _batch_plan(self, lead: tuple[int, ...], rows: int, *, sums: bool, previous: bool) -> Plan:
@@ -64,12 +65,13 @@ class Results(Store):
         fields.append(("weight", _FLOAT, (rows,)))
         earlier = [*actions, reward] if previous else []
         fields += [(f"previous_{self._named[i][0]}", self._named[i][1].dtype, fields[i][2]) for i in earlier]
-        plan = self._keep(key, Plan(fields))
+        plan = Plan(fields)
         following = range(reward + 1, channels - len(self._groups[4].specs))
         plan.tables["all"] = self._table(plan, range(channels))
         plan.tables["first"] = self._table(plan, [i for i in range(channels) if i != reward and i not in following])
         plan.tables["last"] = self._table(plan, following)
         plan.tables["previous"] = self._table(plan, earlier, len(fields) - len(earlier))
+        self._keep(key, plan)
         return plan
 
     def _keep(self, key: Any, plan: Plan) -> Plan:

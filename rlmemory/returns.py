@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import kernels
-from .accept import as_numeric
+from .accept import as_flags, as_numeric
 from .errors import DataTypeError, ShapeError
 from .rawbytes import raw
 
@@ -268,7 +268,7 @@ def _flags(name: str, value: Any, x: NDArray[Any]) -> Bools:
     array = as_numeric(name, value)
     if array.ndim == 0 or x.shape[: array.ndim] != array.shape:
         raise ShapeError(f"{name}: expected the first axes of {x.shape}, got {array.shape}")
-    return np.asarray(array != 0, np.bool_)
+    return as_flags(name, array)
 
 
 def _like(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -332,7 +332,7 @@ class Sampling(Results):
     def _fill_sums(self, target: Target, chosen: Ints, options: Options) -> None:
         """All fields but the weights, for sums over up to n steps."""
         plan, block, arrays = target
-        _, slots = self._windows(chosen, options._replace(after=options.n_step))
+        _, slots = self._windows(chosen, options._replace(after=min(options.n_step, self._length)))
         first = np.ascontiguousarray(slots[:, 0])
         # Of the first step: what was seen and done, and whether it begins an episode.
         self._gather(plan.tables["first"], first, block)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .accept import as_flags
 from .errors import MissingKeyError, ShapeError
 from .keys import Path, as_path, as_paths, find, leaves, need, shown
 
@@ -52,7 +53,7 @@ def _ends(data: Mapping[str, Any], done_key: Any) -> NDArray[np.bool_]:
             f"nothing says where trajectories end: no {wanted} under 'next' or at root, and no trajectory_key; "
             f"the data has {[shown(path) for path in leaves(data)]}"
         )
-    flags = [np.asarray(entry) != 0 for _, entry in found]
+    flags = [as_flags(str(shown(path)), np.asarray(entry)) for path, entry in found]
     ends = np.logical_or.reduce([flag.reshape(batch_shape(flag)) for flag in flags])
     return _with_time("done_key", np.asarray(ends))
 

@@ -212,10 +212,15 @@ def _after_fork() -> None:
     # Another thread may have held a lock at the moment of the fork; in the child nobody would ever release it.
     for store in list(_living):
         store._lock = threading.RLock()
-        # A generator has a lock of its own, which its state does not include.
+        # A generator has a lock of its own. If another thread was drawing, its state is in motion, and newer NumPys
+        # would wait for ever to tell it: then the child draws from a stream of its own.
         taken = store._rng.bit_generator
-        fresh = type(taken)()
-        fresh.state = taken.state
+        if taken.lock.acquire(blocking=False):
+            taken.lock.release()
+            fresh = type(taken)()
+            fresh.state = taken.state
+        else:
+            fresh = type(taken)(np.random.SeedSequence())
         store._rng = np.random.Generator(fresh)
 
 

@@ -105,6 +105,8 @@ class Writing(Store):
                 with self._lock:
                     row = self._next_id
                     slot = row % self._capacity
+                    if self._length == self._capacity:
+                        self._length -= 1  # the oldest row goes first: an interrupt leaves no row half overwritten
                     columns0[slot] = observation
                     columns1[slot] = action
                     columns2[slot] = reward
@@ -118,6 +120,7 @@ class Writing(Store):
             self._check_writable()
             row = self._next_id
             slot = row % self._capacity
+            self._length = min(self._length, self._capacity - 1)
             for view, leaf in zip(self._views, leaves, strict=True):
                 view[slot] = leaf
             return self._finish(row, slot, 1 if ended else 2 if cut else 0, origin)
@@ -214,11 +217,12 @@ class Writing(Store):
             columns.append(np.broadcast_to(given, (rows,)))
             self._single = False
             self._alone = self._alone or bool((given < 0).any())
+        self._length = min(self._length, self._capacity - (rows - first))  # what is overwritten goes first
         for start, end, done in self._spans(begin + first, begin + rows):
             for view, column in zip(views, columns, strict=False):  # the last view is of the sources
                 view[start:end] = column[first + done : first + done + end - start]
         self._next_id = begin + rows
-        self._length = min(self._length + rows, self._capacity)
+        self._length += rows - first
         return range(begin, begin + rows)
 
     def _episode_ended(self, last: NDArray[np.int64]) -> None:

@@ -168,7 +168,8 @@ def test_a_fork_while_another_thread_holds_the_lock_does_not_hang_the_child(whic
         release.set()
         thread.join()
     assert next_id == 15
-    assert equal(batches, plain(next_batches(memory)))
+    if which == "memory":  # in the middle of a draw there is no state to go on from: the child draws by itself
+        assert equal(batches, plain(next_batches(memory)))
 
 
 @needs_fork

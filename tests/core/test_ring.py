@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -423,3 +425,92 @@ def test_an_epoch_gives_every_experience_once(backend):
 def test_mapped_keeps_structures():  # the helper that the other tests lean on
     assert mapped({"a": 1}, str) == {"a": "1"}
     assert mapped((1, 2), str) == ("1", "2")
+
+
+# ---- interrupts -----------------------------------------------------------------------------------------------------
+
+
+def interrupted(call, at):
+    """Run `call`, with a KeyboardInterrupt before line `at` of the package; how many lines were passed."""
+    passed = 0
+
+    def trace(frame, event, _):
+        nonlocal passed
+        if "rlmemory" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            passed += 1
+            if passed == at:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return passed
+
+
+def stamped(kind, capacity, rows):
+    memory = kind(rlm.NumericSpec((2,)), rlm.NumericSpec(()), capacity, seed=0)
+    number = np.arange(float(rows))
+    memory.extend(
+        np.stack([number, number], 1), number, reward=number, next_observation=np.stack([number, number], 1),
+        terminated=number % 5 == 4,
+    )  # fmt: skip
+    return memory
+
+
+def whole(memory):
+    """No row is torn, in what is drawn and in all."""
+    for record in (memory.all(), memory.sample(8) if len(memory) else memory.all()):
+        assert (record.observation == record.id[:, None]).all()
+        assert (record.reward == record.id).all()
+        assert (record.next_observation == record.id[:, None]).all()
+
+
+@pytest.mark.parametrize("kind", [rlm.ReplayMemory, rlm.PrioritizedReplayMemory])
+@pytest.mark.parametrize("capacity", [5, 20])
+def test_an_interrupted_resize_leaves_the_old_memory_or_the_new(kind, capacity):
+    at = passed = 0
+    while passed >= at:
+        at += 1
+        memory = stamped(kind, 12, 17)
+        passed = interrupted(lambda memory=memory: memory.resize(capacity), at)
+        assert memory.capacity in (12, capacity)
+        assert memory.ids == range(17 - min(12, memory.capacity), 17)
+        whole(memory)
+    assert memory.capacity == capacity
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_an_interrupted_write_leaves_no_row_half_overwritten(rows):
+    at = passed = 0
+    while passed >= at:
+        at += 1
+        memory = stamped(rlm.ReplayMemory, 12, 17)
+        number = np.arange(17.0, 17.0 + rows)
+        wide = np.stack([number, number], 1)
+
+        def write(memory=memory, number=number, wide=wide):
+            if rows == 1:
+                memory.append(wide[0], number[0], reward=number[0], next_observation=wide[0], terminated=False)
+            else:
+                memory.extend(wide, number, reward=number, next_observation=wide, terminated=number < 0)
+
+        passed = interrupted(write, at)
+        assert memory.next_id in (17, 17 + rows)
+        whole(memory)
+
+
+def test_an_interrupted_first_sample_does_not_spoil_the_next():
+    at = passed = 0
+    while passed >= at:
+        at += 1
+        memory = stamped(rlm.ReplayMemory, 12, 17)
+        passed = interrupted(lambda memory=memory: memory.sample(8), at)
+        whole(memory)

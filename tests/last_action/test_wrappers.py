@@ -319,7 +319,7 @@ def test_without_gymnasium_the_extra_is_named():
 def test_every_option_is_explained(kind):
     text = kind.__doc__.split("Parameters\n")[1].split("Raises\n")[0]
     for name in list(inspect.signature(kind.__init__).parameters)[1:]:
-        assert re.search(rf"^    (\w+, )*{name}\b", text, re.M), name
+        assert re.search(rf"^\s*(\w+, )*{name}\b", text, re.M), name
 
 
 def test_it_is_reached_through_the_package_and_loaded_late():
