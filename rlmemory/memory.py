@@ -280,9 +280,9 @@ class ReplayMemory(Writing, Reading, Episodic):
         damaged.
 
         **Only what is new is written**, into a folder. Rows lie in files of a 64th of the capacity (or 1 MiB of rows
-        where that is more); a file whose rows are as they were is a hard link to that of the generation before, so a
-        damaged one may be damaged in both. `set`, new priorities and `resize` write again what they changed. When
-        nothing but appends came between, the old rows are not even read. A ``.npz`` file is written whole.
+        where that is more). A file of the generation before is compared, and if it holds the same bytes, the new one is
+        a hard link to it: so damage to such a file later is damage to both, and the next save writes it again. What
+        `set`, `update_priorities` and `resize` changed is written. A ``.npz`` file is written whole.
 
         **What is kept:** rows with their ids and sources, capacity, cursor, where episodes were ended, specs, options,
         priorities and their largest, the importance exponent's progress, the generator's state. **What is not:**

@@ -74,7 +74,7 @@ def save(memory: ReplayMemory, path: str | os.PathLike[str], tag: str | None) ->
         if _is_file(target):
             npz.save(target, state, columns, tag)
         else:
-            folder.save(target, memory, state, columns, tag)
+            folder.save(target, state, columns, tag)
 
 
 def _is_file(path: Path) -> bool:

@@ -6,23 +6,17 @@ import os
 import re
 import shutil
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
-from ..errors import CheckpointError
-from ..memory import ReplayMemory
+from ..errors import CheckpointError, NotAvailableError
 from . import durable, manifest
 from .columns import Column, Part, parts, segment_rows
 from .manifest import Manifest
-from .state import RANKS, Meta
+from .state import Meta
 
 _NAME = re.compile(r"gen-(\d{6,12})")
 _UNFINISHED = ".unfinished-"
 #: Generations that are kept of each tag, and of those without one.
 KEPT = 2
-
-#: Which manifest holds a memory's rows, and how often the memory had been edited then. Rows that were only appended
-#: since need not be compared with the files.
-_last: WeakKeyDictionary[ReplayMemory, tuple[str, int]] = WeakKeyDictionary()
 
 
 def generations(root: Path) -> list[Path]:
@@ -37,7 +31,7 @@ def read_manifest(folder: Path) -> Manifest:
         return manifest.from_bytes(file.read())
 
 
-def save(root: Path, memory: ReplayMemory, state: Meta, columns: list[Column], tag: str | None) -> None:
+def save(root: Path, state: Meta, columns: list[Column], tag: str | None) -> None:
     """Write a generation; all or nothing."""
     root.mkdir(parents=True, exist_ok=True)
     with durable.only_writer(root):
@@ -47,58 +41,53 @@ def save(root: Path, memory: ReplayMemory, state: Meta, columns: list[Column], t
         unfinished = root / f"{_UNFINISHED}{number:06d}"
         unfinished.mkdir()
         try:
-            done = _write(unfinished, _before(there), memory, state, columns, tag)
+            _write(unfinished, _before(there), state, columns, tag)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
         os.replace(unfinished, root / f"gen-{number:06d}")
         durable.flush_folder(root)
-        _last[memory] = (done.token, memory._edits)
         _prune(root)
 
 
 def _write(
     folder: Path,
     before: tuple[Path, Manifest] | None,
-    memory: ReplayMemory,
     state: Meta,
     columns: list[Column],
     tag: str | None,
-) -> Manifest:
+) -> None:
     segment = segment_rows(columns, state["capacity"])
     files: dict[str, int] = {}
     for part in parts(columns, state["next_id"] - state["length"], state["next_id"], segment):
-        if before is not None and _taken_over(part, folder, *before, memory):
+        if before is not None and _taken_over(part, folder, *before):
             files[part.file] = before[1].files[part.file]
             continue
         with open(folder / part.file, "xb") as file:
             files[part.file] = part.write(file)
             durable.flush(file)
-    done = manifest.make(state, tag, segment, files)
     with open(folder / manifest.FILE, "xb") as file:
-        file.write(manifest.to_bytes(done))
+        file.write(manifest.to_bytes(manifest.make(state, tag, segment, files)))
         durable.flush(file)
     durable.flush_folder(folder)
-    return done
 
 
 def _before(there: list[Path]) -> tuple[Path, Manifest] | None:
     """The newest generation, if its manifest can be read."""
     try:
         return (there[-1], read_manifest(there[-1])) if there else None
-    except CheckpointError:
+    except (CheckpointError, NotAvailableError):
         return None
 
 
-def _taken_over(part: Part, folder: Path, before: Path, its: Manifest, memory: ReplayMemory) -> bool:
-    """Link a file of the generation before, if it holds the same rows."""
+def _taken_over(part: Part, folder: Path, before: Path, its: Manifest) -> bool:
+    """Link a file of the generation before, if its bytes are those that would be written now."""
     if part.file not in its.files:
         return False
     old = before / part.file
-    known = part.column.name not in RANKS and _last.get(memory) == (its.token, memory._edits)
     try:
         with durable.opened(old) as file:
-            if os.fstat(file.fileno()).st_size != part.size or not (known or part.is_in(file)):
+            if os.fstat(file.fileno()).st_size != part.size or not part.is_in(file):
                 return False
         os.link(old, folder / part.file)
     except (CheckpointError, OSError):  # it is gone, or there are no links on this file system
@@ -119,7 +108,7 @@ def _prune(root: Path) -> None:
     for folder in reversed(generations(root)):
         try:
             tag = read_manifest(folder).tag
-        except (CheckpointError, NotImplementedError):
+        except (CheckpointError, NotAvailableError):
             tag = None
         count[tag] = count.get(tag, 0) + 1
         if count[tag] > KEPT:

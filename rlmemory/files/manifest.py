@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import zlib
 from typing import Any, NamedTuple
 
 from ..errors import CheckpointError
-from .columns import Part, parts
+from .columns import parts
 from .plain import member, whole
 from .state import Meta, checked, skeleton, specs_of
 
@@ -22,7 +21,6 @@ class Manifest(NamedTuple):
     state: Meta
     tag: str | None
     saved: str
-    token: str  # another one each time
     segment: int
     files: dict[str, int]  # CRC-32, by name
 
@@ -30,7 +28,7 @@ class Manifest(NamedTuple):
 def make(state: Meta, tag: str | None, segment: int, files: dict[str, int]) -> Manifest:
     """A manifest of now."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return Manifest(state, tag, now, os.urandom(8).hex(), segment, files)
+    return Manifest(state, tag, now, segment, files)
 
 
 def to_bytes(manifest: Manifest) -> bytes:
@@ -64,7 +62,6 @@ def from_bytes(data: bytes) -> Manifest:
         state,
         member(body, "tag", (str, type(None))),
         member(body, "saved", str),
-        member(body, "token", str),
         whole(body, "segment", 0, 2**48),
         files,
     )
@@ -99,8 +96,3 @@ def _check_count(manifest: Manifest, columns: int) -> None:
         each = each if manifest.state["length"] else 0
     if each * columns != len(manifest.files):
         raise CheckpointError(f"{FILE}: {len(manifest.files)} files, and there should be {each * columns}")
-
-
-def crc_of(manifest: Manifest, part: Part) -> int:
-    """The CRC-32 that a part's file should have."""
-    return manifest.files[part.file]

@@ -48,7 +48,7 @@ def _short(value: Any) -> str:
 
 def array_to_plain(array: NDArray[Any]) -> dict[str, Any]:
     """The bytes as text; one entry's when all are equal."""
-    array = np.ascontiguousarray(array)
+    array = np.asarray(array, order="C")
     one = array.reshape(-1)[:1]
     same = array.size > 1 and array.tobytes() == np.full_like(array, one[0]).tobytes()
     return {"dtype": array.dtype.str, "shape": list(array.shape), "hex": (one if same else array).tobytes().hex()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -142,7 +143,9 @@ def check_functions(meta: Meta, functions: Mapping[str, Any]) -> None:
             f"functions are not saved, and this {meta['class']} needs {' and '.join(lacking)} again: "
             f"load(path, {', '.join(name + '=...' for name in lacking)})"
         )
-    for name in functions:
+    for name, function in functions.items():
+        if not callable(function):
+            raise TypeError(f"{name}: expected a function, got {type(function).__name__}")
         if name not in had:
             raise TypeError(f"load: {name} was given, and the {meta['class']} was saved without it; it had {had}")
 
@@ -170,6 +173,12 @@ def skeleton(meta: Meta, made: Mapping[str, Any]) -> list[Column]:
 
 def build(meta: Meta, made: Mapping[str, Any], functions: Mapping[str, Any], path: Any) -> ReplayMemory:
     """An empty memory as it was made; its rows and the rest come next."""
+    needed = meta["capacity"] * sum(column.width for column in skeleton(meta, made))
+    if path is None and needed > _ram():
+        raise CheckpointError(
+            f"capacity: {meta['capacity']} rows need {needed / 2**30:.1f} GiB, more than this machine has; "
+            "load(path, map=...) keeps them in a file"
+        )
     options = dict(meta["options"])
     if "goals" in options:
         options["goals"] = parsed_goals(options["goals"], Structure("observation", made["observation"]))
@@ -185,6 +194,14 @@ def build(meta: Meta, made: Mapping[str, Any], functions: Mapping[str, Any], pat
         raise CheckpointError(f"{meta['class']}: {error}") from error
     memory._serve(meta["environments"])
     return memory
+
+
+def _ram() -> int:
+    """Bytes of RAM of this machine, where that can be known."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**62
 
 
 def parsed_goals(value: Any, observation: Structure) -> list[Any]:
