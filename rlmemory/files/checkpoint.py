@@ -163,6 +163,8 @@ def load(
         raise FileNotFoundError(f"load: nothing at {source}")
     if _is_file(source):
         return _load_file(source, tag, map, functions)
+    if not source.is_dir():
+        raise CheckpointError(f"load: {source} is neither a folder nor a .npz file")
     return _load_newest(source, tag, map, functions)
 
 
@@ -281,7 +283,9 @@ def checkpoints(path: str | os.PathLike[str]) -> list[Checkpoint]:
     source = Path(path)
     if not source.exists():
         raise FileNotFoundError(f"checkpoints: nothing at {source}")
-    return [_look(source)] if _is_file(source) else [_look(one) for one in folder.generations(source)]
+    if _is_file(source):
+        return [_look(source)]
+    return [_look(one) for one in folder.generations(source)] if source.is_dir() else []
 
 
 def _look(path: Path) -> Checkpoint:

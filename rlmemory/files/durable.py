@@ -31,15 +31,28 @@ def flush_folder(folder: Path) -> None:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """One process at a time; a lock that a killed one held is free."""
-    with suppress(ImportError):
+    """One process at a time, where folders can be locked; the lock of a process that was killed is free."""
+    try:
         import fcntl
-
-        with open(folder / ".lock", "ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+    except ImportError:  # Windows
+        yield
         return
-    yield
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems have no locks on folders
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        with suppress(OSError):  # said, since a child that was forked meanwhile has the handle too
+            fcntl.flock(handle, fcntl.LOCK_UN)
+        os.close(handle)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that is there after a power cut too, unless it exists."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        flush_folder(folder.parent)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def save(root: Path, state: Meta, columns: list[Column], tag: str | None) -> None:
     """Write a generation; all or nothing."""
-    root.mkdir(parents=True, exist_ok=True)
+    durable.make_folder(root)
     with durable.only_writer(root):
         _sweep(root)
         there = generations(root)

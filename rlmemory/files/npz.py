@@ -25,21 +25,27 @@ _BROKEN = (
 
 def save(path: Path, state: Meta, columns: list[Column], tag: str | None) -> None:
     """Write the file; all or nothing."""
-    unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
-    try:
-        with open(unfinished, "wb") as raw:
-            with zipfile.ZipFile(raw, "w", zipfile.ZIP_STORED) as archive:
-                files = {}
-                for part in parts(columns, state["next_id"] - state["length"], state["next_id"], 0):
-                    with archive.open(zipfile.ZipInfo(part.file), "w", force_zip64=True) as file:
-                        files[part.file] = part.write(cast("BinaryIO", file))
-                archive.writestr(zipfile.ZipInfo(manifest.FILE), manifest.to_bytes(manifest.make(state, tag, 0, files)))
-            durable.flush(raw)
-        os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-    durable.flush_folder(path.parent)
+    durable.make_folder(path.parent)
+    with durable.only_writer(path.parent):
+        unfinished = path.with_name(f".{path.name}.unfinished")  # what a killed save left is replaced
+        try:
+            with open(unfinished, "wb") as raw:
+                _write(raw, state, columns, tag)
+                durable.flush(raw)
+            os.replace(unfinished, path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+        durable.flush_folder(path.parent)
+
+
+def _write(raw: BinaryIO, state: Meta, columns: list[Column], tag: str | None) -> None:
+    with zipfile.ZipFile(raw, "w", zipfile.ZIP_STORED) as archive:
+        files = {}
+        for part in parts(columns, state["next_id"] - state["length"], state["next_id"], 0):
+            with archive.open(zipfile.ZipInfo(part.file), "w", force_zip64=True) as file:
+                files[part.file] = part.write(cast("BinaryIO", file))
+        archive.writestr(zipfile.ZipInfo(manifest.FILE), manifest.to_bytes(manifest.make(state, tag, 0, files)))
 
 
 class Archive:
@@ -77,6 +83,8 @@ class Archive:
 @contextmanager
 def opened(path: Path) -> Iterator[Archive]:
     """Open a file; whatever is wrong with it is a CheckpointError."""
+    if not path.is_file():
+        raise CheckpointError(f"{path.name}: not a file")
     size = path.stat().st_size
     try:
         with zipfile.ZipFile(path) as archive:

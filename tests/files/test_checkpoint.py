@@ -242,6 +242,13 @@ def test_nothing_there(tmp_path):
     with pytest.raises(rlm.CheckpointError, match="no checkpoint in"):
         rlm.load(tmp_path)
     assert rlm.checkpoints(tmp_path) == []
+    (tmp_path / "text").write_text("text")
+    assert rlm.checkpoints(tmp_path / "text") == []
+    with pytest.raises(rlm.CheckpointError, match=r"neither a folder nor a \.npz file"):
+        rlm.load(tmp_path / "text")
+    (tmp_path / "folder.npz").mkdir()
+    with pytest.raises(rlm.CheckpointError, match="not a file"):
+        rlm.load(tmp_path / "folder.npz")
 
 
 def test_a_failing_disk_leaves_what_was_there(path, monkeypatch):

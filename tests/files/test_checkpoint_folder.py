@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -363,4 +364,47 @@ def test_kill_9_during_a_save_leaves_the_old_state_or_the_new_one(tmp_path, name
         last = state
     assert inside >= 12
     PLAIN.memory(3).save(path)
-    assert not [p for p in tmp_path.rglob("*") if "unfinished" in p.name and path.is_dir()]
+    assert not [p for p in tmp_path.rglob("*") if "unfinished" in p.name]
+
+
+SAVE = """
+import sys, numpy as np, rlmemory as rlm
+memory = rlm.ReplayMemory(rlm.NumericSpec((50,)), rlm.NumericSpec(()), 1000)
+row = np.full((1000, 50), float(sys.argv[2]))
+memory.extend(row, row[:, 0], reward=row[:, 0], next_observation=row, terminated=np.ones(1000, bool))
+for _ in range(15):
+    memory.save(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("name", ["folder", "x.npz"])
+def test_two_processes_save_into_one_place(tmp_path, name):
+    path = tmp_path / name
+    environment = dict(os.environ, PYTHONPATH=str(ROOT))
+    children = [subprocess.Popen([sys.executable, "-c", SAVE, str(path), str(k)], env=environment) for k in range(2)]
+    assert [child.wait() for child in children] == [0, 0]
+    reward = rlm.load(path).all().reward
+    assert len(reward) == 1000
+    assert len(set(reward.tolist())) == 1
+    if name == "folder":
+        assert names(path) == ["gen-000029", "gen-000030"]
+
+
+def test_a_thread_appends_while_another_saves(tmp_path):
+    memory = PLAIN.memory(5000)
+    stop = threading.Event()
+
+    def append() -> None:
+        while not stop.is_set():
+            counted(memory, 7, first=memory.next_id)
+
+    thread = threading.Thread(target=append)
+    thread.start()
+    try:
+        for _ in range(10):
+            memory.save(tmp_path)
+            rows = rlm.load(tmp_path).all()
+            assert (rows.reward == rows.id).all()
+    finally:
+        stop.set()
+        thread.join()
