@@ -348,3 +348,13 @@ for path in ({str(tmp_path / "a")!r}, {str(tmp_path / "a.npz")!r}):
 print([name for name in ("numba", "scipy", "gymnasium") if name in sys.modules])
 """
     assert python(code).split() == ["[]", "[]"]
+
+
+def test_a_memory_that_held_sources_can_become_one_without(tmp_path):
+    memory, other = PLAIN.memory(9, seed=0), PLAIN.memory(9)
+    counted(memory, 4)
+    counted(other, 9, source=3)
+    other.load_state_dict(memory.state_dict())
+    counted(other, 5)
+    assert other.all().source.tolist() == [0] * 9
+    assert other.statistics()["sources"] == {0: 9}

@@ -158,7 +158,7 @@ def test_manifests_that_lie_with_a_crc_that_holds(pristine, tmp_path_factory, da
         try:
             for key in way:
                 parent = parent[key]
-            parent[last] = data.draw(ODD)
+            parent[last] = copy.deepcopy(data.draw(ODD))
         except (KeyError, IndexError, TypeError):  # an earlier change took it away
             pass
     try:
