@@ -11,6 +11,7 @@ import tracemalloc
 import warnings
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -152,15 +153,13 @@ def test_manifests_that_lie_with_a_crc_that_holds(pristine, tmp_path_factory, da
     files = dict(pristine[kind])
     files.pop("x.npz")
     body = json.loads(files["manifest.json"])["manifest"]
-    for _ in range(data.draw(st.integers(1, 3))):
-        *way, last = data.draw(st.sampled_from(places(body)))
+    changes = st.lists(st.tuples(st.sampled_from(places(body)), ODD), min_size=1, max_size=3)
+    for (*way, last), value in data.draw(changes):
         parent = body
-        try:
+        with suppress(KeyError, IndexError, TypeError):  # an earlier change took it away
             for key in way:
                 parent = parent[key]
-            parent[last] = copy.deepcopy(data.draw(ODD))
-        except (KeyError, IndexError, TypeError):  # an earlier change took it away
-            pass
+            parent[last] = copy.deepcopy(value)
     try:
         files["manifest.json"] = signed(body)
     except ValueError:  # JSON has no NaN
