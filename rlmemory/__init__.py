@@ -12,11 +12,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import files as files
     from . import wrappers as wrappers
     from .batch import Batch, Experience
     from .episodes import Episodes, Findings
     from .errors import (
         ArenaError,
+        CheckpointError,
+        CheckpointWarning,
         DataTypeError,
         EmptyMemoryError,
         MissingKeyError,
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
         StructureError,
         ValueNotRepresentableError,
     )
+    from .files.checkpoint import Checkpoint, checkpoints, load
     from .hindsight import HindsightReplayMemory
     from .joining import trajectory_lengths, unsplit_trajectories
     from .last_action import LastAction
@@ -50,6 +54,8 @@ _HOME = {
     "Batch": "batch",
     "Experience": "batch",
     "ArenaError": "errors",
+    "CheckpointError": "errors",
+    "CheckpointWarning": "errors",
     "DataTypeError": "errors",
     "EmptyMemoryError": "errors",
     "MissingKeyError": "errors",
@@ -63,6 +69,9 @@ _HOME = {
     "ValueNotRepresentableError": "errors",
     "Episodes": "episodes",
     "Findings": "episodes",
+    "Checkpoint": "files.checkpoint",
+    "checkpoints": "files.checkpoint",
+    "load": "files.checkpoint",
     "HindsightReplayMemory": "hindsight",
     "trajectory_lengths": "joining",
     "unsplit_trajectories": "joining",
@@ -89,6 +98,9 @@ _HOME = {
 __all__ = [
     "ArenaError",
     "Batch",
+    "Checkpoint",
+    "CheckpointError",
+    "CheckpointWarning",
     "DataTypeError",
     "EmptyMemoryError",
     "Episodes",
@@ -113,8 +125,10 @@ __all__ = [
     "StaleIdError",
     "StructureError",
     "ValueNotRepresentableError",
+    "checkpoints",
     "discounted_scan",
     "gae",
+    "load",
     "ragged_trajectories",
     "record_rollout",
     "returns_to_go",
@@ -127,7 +141,7 @@ __all__ = [
 ]
 
 #: Modules that a user reaches through the package; loading them loads what they are for.
-_SUBMODULES = ("wrappers",)
+_SUBMODULES = ("files", "wrappers")
 
 
 def __getattr__(name: str) -> Any:

@@ -41,6 +41,14 @@ class ArenaError(ReplayMemoryError, OSError):
     """A file cannot serve as the arena of a memory."""
 
 
+class CheckpointError(ReplayMemoryError, ValueError):
+    """What was saved of a memory is damaged, or does not fit."""
+
+
+class CheckpointWarning(UserWarning):
+    """The newest checkpoint is damaged, and the one before it was taken."""
+
+
 class NotPickleableError(ReplayMemoryError, TypeError):
     """A memory whose arena is a file was pickled or deep-copied."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -249,6 +250,109 @@ class ReplayMemory(Writing, Reading, Episodic):
                 self._episode_ended(mine[mine >= self._oldest])
             self._timeline.cut(self._next_id, which, self._oldest)
             self._edits += 1
+
+    # ---- in files -----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, tag: str | None = None) -> None:
+        """Write everything that makes the next batch the same; `rlmemory.load` reads it.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder, which is made if need be: each save is a generation ``gen-000042`` in it, and two are kept. Or,
+            when it ends in ``.npz``, one file, which is replaced.
+        tag : str, optional
+            A name for this checkpoint. Two generations are kept of each tag, and two without one.
+
+        Raises
+        ------
+        OSError
+            When it cannot be written. What was there before is still there then.
+        NotAvailableError
+            For a subclass, a generator that is not NumPy's, and channels whose keys are not strings.
+
+        See Also
+        --------
+        rlmemory.load : the memory again.
+        rlmemory.checkpoints : what is in a folder.
+
+        Notes
+        -----
+        **Whole or not at all.** A generation is written under another name, every file of it and the folder are brought
+        to the disk (fsync), and then it is renamed; a ``.npz`` file likewise. A process that is killed leaves the old
+        state or the new one. `load` checks the CRC-32 of each file, and takes the generation before when the newest is
+        damaged.
+
+        **Only what is new is written**, into a folder. Rows lie in files of a 64th of the capacity (or 1 MiB of rows
+        where that is more). A file of the generation before is compared, and if it holds the same bytes, the new one is
+        a hard link to it: so damage to such a file later is damage to both, and the next save writes it again. What
+        `set`, `update_priorities` and `resize` changed is written. A ``.npz`` file is written whole.
+
+        **What is kept:** rows with their ids and sources, capacity, cursor, where episodes were ended, specs, options,
+        priorities and their largest, the importance exponent's progress, the generator's state. **What is not:**
+        functions (give them to `load`), a ``path``, iterators of `epoch` and `chunks`, and that the newest episode
+        was still running. Threads wait while a memory is saved; of two processes that save into one folder, one waits.
+
+        MATLAB: ``save``, which writes the file in place.
+
+        Examples
+        --------
+        >>> import tempfile, rlmemory as rlm
+        >>> memory = rlm.ReplayMemory(rlm.NumericSpec(()), rlm.NumericSpec(()), 100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     memory.save(folder, tag="empty")
+        ...     [(one.path.name, one.tag) for one in rlm.checkpoints(folder)]
+        [('gen-000001', 'empty')]
+        """
+        from .files.checkpoint import save
+
+        save(self, path, tag)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that `save` keeps, for those who checkpoint with another library.
+
+        Returns
+        -------
+        dict
+            Of numbers, strings, lists, dicts of them, and under ``columns`` the rows, oldest first, as fresh arrays.
+
+        Raises
+        ------
+        NotAvailableError
+            As in `save`.
+
+        Notes
+        -----
+        Needs room for a copy of the rows. MATLAB has no counterpart.
+        """
+        from .files.statedict import state_dict
+
+        return state_dict(self)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Become the memory that `state_dict` was called on.
+
+        Parameters
+        ----------
+        state : mapping
+            From `state_dict` of a memory of the same class, specs and capacity. Functions stay those that this memory
+            was made with.
+
+        Raises
+        ------
+        CheckpointError
+            When it is the state of another kind of memory; it names the field. The memory is unchanged then.
+        NotAvailableError
+            For a state of a newer version of the package.
+
+        Notes
+        -----
+        Also for a memory with a ``path``. An episode that was running is closed as cut, as by `rlmemory.load`. MATLAB
+        has no counterpart.
+        """
+        from .files.statedict import load_state_dict
+
+        load_state_dict(self, state)
 
     def statistics(self) -> dict[str, Any]:
         """Counts, and the range, mean and spread of every channel.
