@@ -14,6 +14,7 @@ from .cells import Cell
 from .device import gather, gpuArray
 from .extensions import merge, toBatchFirst, unbatch
 from .fields import fieldnames, hcat, isfield, numel
+from .files import load, loadExperiences, save, saveExperiences
 from .functions import append, getActionInfo, getObservationInfo, reset, resize, validateExperience
 from .memories import rlReplayMemory
 from .retrieval import allExperiences, sample
@@ -36,6 +37,8 @@ __all__ = [
     "gpuArray",
     "hcat",
     "isfield",
+    "load",
+    "loadExperiences",
     "merge",
     "numel",
     "reset",
@@ -44,6 +47,8 @@ __all__ = [
     "rlNumericSpec",
     "rlReplayMemory",
     "sample",
+    "save",
+    "saveExperiences",
     "splitTrajectories",
     "stripdims",
     "struct",

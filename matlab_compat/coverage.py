@@ -55,6 +55,10 @@ DIFFERENCES: dict[int, str] = {
     16: "A spec array is a list: `[spec1, spec2]` or `hcat(spec1, spec2)`. Dimension is a tuple.",
     17: "NStepHorizon sums r₁ + γ·r₂ + γ²·r₃ …: the first reward is not discounted. MATLAB's page appears to begin the "
     "sum with γ.",
+    18: '`save` takes values, `save("x.mat", experience=e)`, and `load` gives a struct: Python passes no names. What '
+    "is loaded has the sizes of the file, which keeps no trailing ones.",
+    19: "Objects of MATLAB classes (a saved buffer or agent) cannot be loaded: the error says how to get at what is in "
+    "them.",
 }
 
 _OUTPUT = (
@@ -135,10 +139,16 @@ ROWS: tuple[Row, ...] = (
     Row("extractdata", _ARRAYS, "R2019b", "mirrored", "`(x)`"),
     Row("gpuArray", _ARRAYS, "", "differs", "`(X)`", (10,)),
     Row("gather", _ARRAYS, "", "mirrored", "`(X)`; host arrays stay as they are"),
-    Row("save", _FILES, "", "missing", "in a later version"),
-    Row("load", _FILES, "", "missing", "in a later version"),
-    Row("saveExperiences", _FILES, "", "missing", "an extension, in a later version"),
-    Row("loadExperiences", _FILES, "", "missing", "an extension, in a later version"),
+    Row("save", _FILES, "", "differs", '`("x.mat"[, "-v7.3"], name=value)`; "-v6", "-v7" (default), "-v7.3"', (18,)),
+    Row("load", _FILES, "", "differs", "`(filename[, variables])` gives a struct; versions 6, 7 and 7.3", (18, 19)),
+    Row("saveExperiences", _FILES, "", "extension", "`(filename, buffer)`: what `allExperiences` gives, as a .mat file",
+        (), (
+            Option("ConcatenateMode", "extension", '"batch"; "sequence" or "none"'),
+            Option("Version", "extension", '"v7"; "v6", or "v7.3" from 2 GiB up'),
+            Option("Variable", "extension", '"experience"'),
+        )),
+    Row("loadExperiences", _FILES, "", "extension", "`(filename, buffer[, dataSourceID])`: any of these forms, or a "
+        "folder of loggedData*.mat, with the sizes of the specs"),
 )  # fmt: skip
 
 

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .matfile import append_mat, read_mat, write_mat
+    from .matvalues import read_mat_values, write_mat_values
 
-_HOME = {"append_mat": "matfile", "read_mat": "matfile", "write_mat": "matfile"}
+_HOME = {
+    "append_mat": "matfile",
+    "read_mat": "matfile",
+    "read_mat_values": "matvalues",
+    "write_mat": "matfile",
+    "write_mat_values": "matvalues",
+}
 
-__all__ = ["append_mat", "read_mat", "write_mat"]
+__all__ = ["append_mat", "read_mat", "read_mat_values", "write_mat", "write_mat_values"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MatFileError, NotAvailableError
+from .matlayout import full_size, stripped
 
 _CLASSES = {"float64": "double", "float32": "single", "bool": "logical", "complex128": "double", "complex64": "single"}
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -75,7 +76,7 @@ class Writer:
         """Write an array of numbers."""
         made = self.reserve(group, name, array.shape, array.dtype)
         if array.size:
-            made[...] = raw(array.T)
+            made[...] = raw(array.T).reshape(made.shape)
         return made
 
     def reserve(self, group: Any, name: str, size: Sequence[int], dtype: np.dtype[Any]) -> Any:
@@ -85,7 +86,7 @@ class Writer:
             raise MatFileError(f"a .mat file has no class for values of dtype {dtype}")
         if 0 in size:
             return self._empty(group, name, size, which)
-        made = group.create_dataset(name, tuple(size)[::-1], _raw_dtype(dtype))
+        made = group.create_dataset(name, full_size(stripped(size))[::-1], _raw_dtype(dtype))
         made.attrs["MATLAB_class"] = np.bytes_(which)
         if dtype.kind == "b":
             made.attrs["MATLAB_int_decode"] = np.int32(1)

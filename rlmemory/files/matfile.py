@@ -17,7 +17,7 @@ from ..specs import NumericSpec
 from . import mat73
 from .matfound import Found, experiences_in, files_of
 from .matlayout import BATCHED, SINGLE, Layout, Origin, file_order, memory_layout, stored
-from .matvalues import check_size, checked_name, checked_version, opened, replacing, write_values
+from .matvalues import check_size, checked_name, checked_version, opened, replacing, write_mat_values
 
 FORMS = ("batch", "sequence", "struct", "cell")
 _PIECE = 8 << 20
@@ -93,7 +93,7 @@ def _write(path: Any, origin: Origin, form: str, version: str, variable: str) ->
         value: Any = _batched(origin, form)
     else:
         value = _singles(origin, as_cell=form == "cell")
-    write_values(path, {variable: value, **_beside(origin, form)}, version)
+    write_mat_values(path, {variable: value, **_beside(origin, form)}, version)
 
 
 def _batched(origin: Origin, form: str) -> dict[str, Any]:
@@ -158,7 +158,10 @@ def _write_in_pieces(path: Any, origin: Origin, form: str, variable: str) -> Non
             channels = [*layout.flat[: len(arrays) - 1], done]
             for dataset, array, channel in zip(datasets, arrays, channels, strict=True):
                 part = file_order(array, channel, form)
-                dataset[first : first + len(array)] = mat73.raw(part.T)
+                if count == 1:  # its size has no axis for the one row
+                    dataset[...] = mat73.raw(part.T).reshape(dataset.shape)
+                else:
+                    dataset[first : first + len(array)] = mat73.raw(part.T)
         for name, value in _beside(origin, form).items():
             writer.put(writer.root, name, value)
 

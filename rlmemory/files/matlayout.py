@@ -30,7 +30,7 @@ class Channel(NamedTuple):
     @classmethod
     def of(cls, shape: tuple[int, ...], dtype: np.dtype[Any], dimension: Sequence[int] | None) -> Channel:
         """The channel; without a `dimension`, a shape is filled up to two sizes: (2,) is 2-by-1."""
-        full = (*shape, *(1,) * (2 - len(shape))) if dimension is None else tuple(map(int, dimension))
+        full = full_size(shape) if dimension is None else tuple(map(int, dimension))
         if stripped(full) != stripped(shape):
             raise SpecError(f"dimensions: {full} does not fit a channel of shape {shape}")
         return cls(shape, full, dtype)
@@ -61,6 +61,11 @@ def stripped(size: Sequence[int]) -> tuple[int, ...]:
     while count and size[count - 1] == 1:
         count -= 1
     return tuple(size[:count])
+
+
+def full_size(shape: Sequence[int]) -> tuple[int, ...]:
+    """A shape with two sizes or more, as every array of MATLAB has."""
+    return (*shape, *(1,) * (2 - len(shape)))
 
 
 def stored(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -237,7 +242,7 @@ def _boxed(value: Any) -> NDArray[Any]:
 
 def text(size: Sequence[int]) -> str:
     """A size as MATLAB shows it."""
-    return "x".join(map(str, (*size, *(1,) * (2 - len(size)))))
+    return "x".join(map(str, full_size(size)))
 
 
 def _kind(value: Any) -> str:

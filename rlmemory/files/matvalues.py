@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import MatFileError, NotAvailableError
 from . import mat73, mat73read, matcheck
+from .matlayout import full_size, stripped
 
 VERSIONS = ("6", "7", "7.3")
 #: What to do about a saved MATLAB object.
@@ -73,7 +74,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_values(path: str | os.PathLike[str], values: Mapping[str, Any], version: Any = "7") -> None:
+def write_mat_values(path: str | os.PathLike[str], values: Mapping[str, Any], version: Any = "7") -> None:
     """Write variables, whole or not at all.
 
     Parameters
@@ -128,6 +129,8 @@ def _prepared(value: Any, place: str) -> Any:
         return array
     if type(value) is int:
         return float(value)
+    if array.ndim > 2:  # no file of MATLAB has trailing ones
+        array = array.reshape(full_size(stripped(array.shape)))
     if array.dtype == np.float16:
         return array.astype(np.float32)
     if array.dtype.kind not in "biufc" or array.dtype.itemsize > (16 if array.dtype.kind == "c" else 8):
@@ -157,6 +160,40 @@ def _nbytes(value: Any) -> int:
     if isinstance(value, np.ndarray) and value.dtype == object:
         return 64 * value.size + sum(_nbytes(part) for part in value.flat)
     return int(np.asarray(value).nbytes)
+
+
+def read_mat_values(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> dict[str, Any]:
+    """The variables of a file of version 6, 7 or 7.3.
+
+    Parameters
+    ----------
+    path : path-like
+    names : sequence of str, optional
+        Which ones; default: all. Objects of MATLAB classes are then left out with a warning.
+
+    Returns
+    -------
+    dict of arrays
+        As ``scipy.io.loadmat(path, mat_dtype=True)`` gives them: at least two axes, structs as structured arrays
+        with object fields, cells as object arrays.
+
+    Raises
+    ------
+    FileNotFoundError
+    MatFileError
+        When it is no .mat file, is damaged, lacks a variable, or an object is asked for.
+    NotAvailableError
+        For version 7.3 without h5py.
+    """
+    with opened(path, names) as contents:
+        if contents.objects:
+            which = ", ".join(contents.objects)
+            if names is not None or not contents.values:
+                raise MatFileError(
+                    f"{Path(path).name}: {which} is an object of a MATLAB class (a buffer or an agent): {RECIPE}"
+                )
+            warnings.warn(f"left out {which}, objects of MATLAB classes", stacklevel=2)
+        return contents.values
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Each numbered difference of `matlab_compat.coverage`, shown."""
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import matlab_compat as mc
 import rlmemory as rlm
 
-from .helpers import filled, one, page_buffer, page_specs
+from .helpers import filled, one, page_buffer, page_specs, saved_object
 
 
 def test_difference_1_indices_start_at_zero() -> None:
@@ -128,3 +129,20 @@ def test_difference_17_the_first_reward_of_several_steps_is_not_discounted() -> 
     mc.append(buffer, [one(Reward=1), one(Reward=10, IsDone=1)])
     batch, _, _, ids = mc.sample(buffer, 20, NStepHorizon=2, DiscountFactor=0.5, nargout=4)
     assert set(zip(ids[0].tolist(), batch.Reward[0].tolist(), strict=True)) <= {(0, 6.0), (1, 10.0)}
+
+
+def test_difference_18_save_takes_values_and_load_gives_a_struct(tmp_path: Path) -> None:
+    mc.save(tmp_path / "x", experience=mc.allExperiences(filled(1), ConcatenateMode="batch"), n=3)
+    loaded = mc.load(tmp_path / "x.mat")
+    assert mc.fieldnames(loaded) == ["experience", "n"]
+    assert loaded.experience.Observation[0].shape == (2, 1)
+    buffer = page_buffer()
+    mc.loadExperiences(tmp_path / "x.mat", buffer)
+    assert mc.allExperiences(buffer, ConcatenateMode="batch").Observation[0].shape == (2, 1, 1)
+
+
+def test_difference_19_objects_are_answered_with_the_recipe(tmp_path: Path) -> None:
+    (tmp_path / "buffer.mat").write_bytes(saved_object("buf"))
+    for load in (mc.load, lambda file: mc.loadExperiences(file, page_buffer())):
+        with pytest.raises(rlm.MatFileError, match=r"buf is an object .* allExperiences\(buf, ConcatenateMode"):
+            load(tmp_path / "buffer.mat")
