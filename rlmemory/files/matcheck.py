@@ -109,11 +109,12 @@ class _Walk:
         _, count, room = self._tag(end)
         name = self._stream.take(min(room, 64))[:count].decode("ascii", "replace")
         self._stream.skip(room - min(room, 64))
-        if which not in (_OPAQUE, _OBJECT, _FUNCTION):
+        if which in (_OPAQUE, _OBJECT, _FUNCTION):
+            self._stream.skip(max(0, end - self._stream.position))
+        else:  # not to the end that it declares: Octave declares four bytes too many for short texts
             self._contents(which, dims, end, depth, bool(flags & 0x800))
         if self._stream.position > end:
             raise MatFileError("an array is longer than it says; the file is damaged")
-        self._stream.skip(end - self._stream.position)
         return name, which
 
     def _dims(self, end: int) -> tuple[int, ...]:
@@ -189,7 +190,7 @@ def variables(file: BinaryIO) -> list[Variable]:
         if len(head) < 8:
             break
         kind, count = struct.unpack(f"{order}II", head)
-        if kind not in (_MATRIX, _COMPRESSED) or at + 8 + count > end:
+        if kind not in (_MATRIX, _COMPRESSED) or (kind == _COMPRESSED and at + 8 + count > end):
             raise MatFileError("the file ends in the middle of a variable, or is damaged")
         found.append(_variable(file, at, kind, count, order))
         at += 8 + count

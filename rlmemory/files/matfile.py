@@ -158,6 +158,8 @@ def _write_in_pieces(path: Any, origin: Origin, form: str, variable: str) -> Non
             channels = [*layout.flat[: len(arrays) - 1], done]
             for dataset, array, channel in zip(datasets, arrays, channels, strict=True):
                 part = file_order(array, channel, form)
+                if not part.size:
+                    continue
                 if count == 1:  # its size has no axis for the one row
                     dataset[...] = mat73.raw(part.T).reshape(dataset.shape)
                 else:
