@@ -98,7 +98,7 @@ def load(filename: str | os.PathLike[str], *variables: str) -> struct:
     -----
     MATLAB counterpart: ``s = load(filename)``. Objects of MATLAB classes cannot be read: they are left out with a
     warning. Files do not keep trailing sizes of 1: a batch of one 2-by-1 channel is (2, 1). `loadExperiences` puts
-    them back. In a variable with complex numbers in it, logical is uint8.
+    them back.
 
     Examples
     --------

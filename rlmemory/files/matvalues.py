@@ -264,10 +264,13 @@ def _read_older(file: BinaryIO, names: Sequence[str] | None) -> Contents:
     chosen = [found[name] for name in _wanted(list(found), names)]
     values: dict[str, Any] = {}
     # With mat_dtype, doubles that were stored as small integers are doubles again, but complex loses its second half.
-    for mat_dtype in (True, False):
-        group = [v.name for v in chosen if not v.is_object and v.has_complex is not mat_dtype]
-        if group:
-            values |= _loadmat(file, group, mat_dtype)
+    group = [v.name for v in chosen if not v.is_object]
+    if group:
+        values = _loadmat(file, group, True)
+    group = [v.name for v in chosen if v.has_complex and v.name in values]
+    if group:
+        whole = _loadmat(file, group, False)
+        values |= {name: _with_complex(values[name], whole[name]) for name in group}
     order = [v.name for v in chosen if v.name in values]
     return Contents({name: values[name] for name in order}, [v.name for v in chosen if v.is_object])
 
@@ -282,3 +285,15 @@ def _loadmat(file: BinaryIO, names: list[str], mat_dtype: bool) -> dict[str, Any
         if hasattr(value, "check_format"):
             value.check_format(full_check=True)  # a sparse matrix with wrong indices would write past its end
     return {name: found[name] for name in names if name in found}
+
+
+def _with_complex(value: Any, whole: Any) -> Any:
+    """The value, its complex arrays taken from the other reading of the same file."""
+    if not isinstance(value, np.ndarray):
+        return whole if getattr(whole, "dtype", np.dtype(float)).kind == "c" else value
+    for name in value.dtype.names or ():
+        value[name] = _with_complex(value[name], whole[name])
+    if value.dtype == object:
+        for at in np.ndindex(value.shape):
+            value[at] = _with_complex(value[at], whole[at])
+    return whole if whole.dtype.kind == "c" else value
