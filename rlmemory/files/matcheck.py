@@ -191,7 +191,9 @@ def variables(file: BinaryIO) -> list[Variable]:
             break
         kind, count = struct.unpack(f"{order}II", head)
         if kind not in (_MATRIX, _COMPRESSED) or (kind == _COMPRESSED and at + 8 + count > end):
-            raise MatFileError("the file ends in the middle of a variable, or is damaged")
+            raise MatFileError(
+                "the file ends in the middle of a variable, or is damaged (Octave's -v6 miscounts short texts: use -v7)"
+            )
         found.append(_variable(file, at, kind, count, order))
         at += 8 + count
     return found
