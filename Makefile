@@ -26,6 +26,8 @@ types: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m asv_bench.ratios
+	$(BIN)/python -m asv_bench.ratios_sampling
+	$(BIN)/python -m asv_bench.ratios_trajectories
 	$(BIN)/python -m asv_bench.ratios_matlab
 
 # A .venv that was left half made, whose interpreter is gone or is too old, is made again; one that works is kept.

@@ -16,7 +16,13 @@ from .extensions import merge, toBatchFirst, unbatch
 from .fields import fieldnames, hcat, isfield, numel
 from .files import load, loadExperiences, save, saveExperiences
 from .functions import append, getActionInfo, getObservationInfo, reset, resize, validateExperience
+from .hindsight import (
+    generateHindsightExperiences,
+    rlHindsightPrioritizedReplayMemory,
+    rlHindsightReplayMemory,
+)
 from .memories import rlReplayMemory
+from .prioritized import rlPrioritizedReplayMemory, updatePriorities
 from .retrieval import allExperiences, sample
 from .specs import rlFiniteSetSpec, rlNumericSpec
 from .structs import struct
@@ -32,6 +38,7 @@ __all__ = [
     "fieldnames",
     "finddim",
     "gather",
+    "generateHindsightExperiences",
     "getActionInfo",
     "getObservationInfo",
     "gpuArray",
@@ -44,7 +51,10 @@ __all__ = [
     "reset",
     "resize",
     "rlFiniteSetSpec",
+    "rlHindsightPrioritizedReplayMemory",
+    "rlHindsightReplayMemory",
     "rlNumericSpec",
+    "rlPrioritizedReplayMemory",
     "rlReplayMemory",
     "sample",
     "save",
@@ -54,5 +64,6 @@ __all__ = [
     "struct",
     "toBatchFirst",
     "unbatch",
+    "updatePriorities",
     "validateExperience",
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import rlmemory as rlm
 
@@ -20,29 +20,32 @@ class Buffer:
 
     Parameters
     ----------
+    make : callable
+        Makes the memory of rlmemory: takes the specs of observation and action, then these:
     obsInfo, actInfo : spec or sequence of specs
-    maxLength : int
-    reward : str
-        dtype of the rewards.
-    seed : None, int, SeedSequence or Generator
+    *arguments, **options
+        What `make` takes as well.
     """
 
     __slots__ = ("_action_info", "_observation_info", "_reader", "_unread", "memory")
 
     memory: rlm.ReplayMemory
+    #: Whether `sample` gives sequences.
+    _sequences: ClassVar[bool] = True
 
-    def __init__(self, obsInfo: Any, actInfo: Any, maxLength: int, reward: str, seed: Any) -> None:
+    def __init__(
+        self, make: Callable[..., rlm.ReplayMemory], obsInfo: Any, actInfo: Any, *arguments: Any, **options: Any
+    ) -> None:
         observation, action = _specs("obsInfo", obsInfo), _specs("actInfo", actInfo)
         self._observation_info = obsInfo if isinstance(obsInfo, RLDataSpec) else observation
         self._action_info = actInfo if isinstance(actInfo, RLDataSpec) else action
         self._reader = Reader([s._channel for s in observation], [s._channel for s in action])
         self._unread: list[weakref.ref[LazyRecords]] = []
-        self.memory = rlm.ReplayMemory(
+        self.memory = make(
             packed(tuple(spec._core() for spec in observation)),
             packed(tuple(spec._core() for spec in action)),
-            maxLength,
-            reward=reward,
-            seed=seed,
+            *arguments,
+            **options,
         )
 
     @property
@@ -64,8 +67,12 @@ class Buffer:
         raise AttributeError("Length is read-only: it counts the experiences stored; reset(buffer) makes it 0")
 
     def __repr__(self) -> str:
-        shown = [("MaxLength", self.MaxLength), ("Length", self.Length)]
+        shown = [*self._shown(), ("MaxLength", self.MaxLength), ("Length", self.Length)]
         return properties(f"{type(self).__name__} with properties:", shown)
+
+    def _shown(self) -> list[tuple[str, Any]]:
+        """The properties of the kind of memory, which stand before those that all have."""
+        return []
 
     def _remember(self, records: LazyRecords) -> None:
         """Note records that will be read from the memory later, so that they are read before it changes."""

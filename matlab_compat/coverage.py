@@ -32,7 +32,8 @@ class Row(NamedTuple):
 
 
 DIFFERENCES: dict[int, str] = {
-    1: "Indices start at 0: elements of struct arrays, cells and spec arrays. `finddim` counts from 1, as in MATLAB.",
+    1: "Indices start at 0: elements of struct arrays, cells and spec arrays. `finddim` and goalConditionInfo count "
+    "from 1, as in MATLAB.",
     2: "Python cannot see how many outputs a caller wants: `mb, mask = sample(buffer, 32, nargout=2)`.",
     3: "The number of axes follows the mode and the spec, never the data: trailing ones stay, so one experience in "
     "batch mode is (2, 1, 1) where MATLAB shows 2×1. The display shows the same sizes.",
@@ -55,9 +56,19 @@ DIFFERENCES: dict[int, str] = {
     16: "A spec array is a list: `[spec1, spec2]` or `hcat(spec1, spec2)`. Dimension is a tuple.",
     17: "NStepHorizon sums r₁ + γ·r₂ + γ²·r₃ …: the first reward is not discounted. MATLAB's page appears to begin the "
     "sum with γ.",
-    18: '`save` takes values, `save("x.mat", experience=e)`, and `load` gives a struct: Python passes no names. What '
+    18: "Priorities change by `updatePriorities` only, an extension, and each call is one step of "
+    "ImportanceSamplingExponent; in MATLAB the agents do this.",
+    19: "A new experience gets the largest priority of those stored, 1 when there is none or it is 0. One of priority "
+    "0 is not drawn, and when all are 0 `sample` is an error. MATLAB's pages do not say.",
+    20: "What `generateHindsightExperiences` gave stands alone where it is appended, whole, in slices or changed: no "
+    "sequence, sum over steps or later trajectory joins it. Copies (`hcat`, lists, `copy.deepcopy`, pickle) and "
+    "`merge` do not keep this. MATLAB's page does not say.",
+    21: "RewardFcn, IsDoneFcn and GoalConditionInfo are given when the memory is made and cannot be set later.",
+    22: "IsDoneFcn gives true or false: a generated experience has IsDone 1 or 0, or stays 2 where the new goal is not "
+    "met.",
+    23: '`save` takes values, `save("x.mat", experience=e)`, and `load` gives a struct: Python passes no names. What '
     "is loaded has the sizes of the file, which keeps no trailing ones.",
-    19: "Objects of MATLAB classes (a saved buffer or agent) cannot be loaded: the error says how to get at what is in "
+    24: "Objects of MATLAB classes (a saved buffer or agent) cannot be loaded: the error says how to get at what is in "
     "them.",
 }
 
@@ -70,32 +81,46 @@ _SPEC = (
     Option("Description", "mirrored", '""'),
     Option("DataType", "mirrored", '"double"; "single", the integer classes, "logical"; read-only'),
 )
+_LENGTHS = (
+    Option("MaxLength", "mirrored", "10000, read-only"),
+    Option("Length", "mirrored", "read-only"),
+    Option("RewardDataType", "extension", '"double" or "single"'),
+    Option("Seed", "extension", "an int, for batches that repeat"),
+)
+_PRIORITIES = (
+    Option("PriorityExponent", "mirrored", "1"),
+    Option("InitialImportanceSamplingExponent", "mirrored", "0.5"),
+    Option("NumAnnealingSteps", "mirrored", "1e6"),
+    Option("ImportanceSamplingExponent", "mirrored", "the current value, read-only"),
+)
+_GOALS = (
+    Option("RewardFcn", "differs", "(obs, action, nextObs), cells; gives a scalar; read-only"),
+    Option("IsDoneFcn", "differs", "the same; gives true or false; read-only"),
+    Option("GoalConditionInfo", "differs", "counts from 1, in a matrix column by column; read-only"),
+    Option("Strategy", "mirrored", '"final", "episode" or "future"'),
+    Option("NumGoalSamples", "mirrored", "4"),
+)
 _MEMORY, _FUNCTION, _SPECS, _DATA, _ARRAYS, _FILES = (
     "Memories", "Functions", "Specs", "Structs and cells", "Arrays", "Files",
 )  # fmt: skip
 
 ROWS: tuple[Row, ...] = (
     Row("rlReplayMemory", _MEMORY, "R2022a", "mirrored", "`(obsInfo, actInfo[, maxLength])`; `buffer.memory` is the "
-        "rlmemory object", (11,), (
-            Option("MaxLength", "mirrored", "10000, read-only"),
-            Option("Length", "mirrored", "read-only"),
-            Option("RewardDataType", "extension", '"double" or "single"'),
-            Option("Seed", "extension", "an int, for batches that repeat"),
+        "rlmemory object", (11,), _LENGTHS),
+    Row("rlPrioritizedReplayMemory", _MEMORY, "R2022b", "differs", "`(obsInfo, actInfo[, maxLength])`", (11, 18, 19), (
+            *_PRIORITIES, *_LENGTHS,
         )),
-    Row("rlPrioritizedReplayMemory", _MEMORY, "R2022b", "missing", "in a later version", (), (
-            Option("PriorityExponent", "missing"), Option("InitialImportanceSamplingExponent", "missing"),
-            Option("NumAnnealingSteps", "missing"), Option("ImportanceSamplingExponent", "missing"),
+    Row("rlHindsightReplayMemory", _MEMORY, "R2023a", "differs",
+        "`(obsInfo, actInfo, rewardFcn, isDoneFcn, goalConditionInfo[, maxLength])`", (1, 11, 20, 21, 22), (
+            *_GOALS, *_LENGTHS,
         )),
-    Row("rlHindsightReplayMemory", _MEMORY, "R2023a", "missing", "in a later version", (), (
-            Option("RewardFcn", "missing"), Option("IsDoneFcn", "missing"), Option("GoalConditionInfo", "missing"),
-            Option("Strategy", "missing"), Option("NumGoalSamples", "missing"),
-        )),
-    Row("rlHindsightPrioritizedReplayMemory", _MEMORY, "R2023a", "missing", "in a later version"),
+    Row("rlHindsightPrioritizedReplayMemory", _MEMORY, "R2023a", "differs", "the same, drawn by priority",
+        (1, 11, 18, 19, 20, 21, 22), (*_GOALS, *_PRIORITIES, *_LENGTHS)),
     Row("append", _FUNCTION, "R2022a", "differs", "`(buffer, experience[, dataSourceID])`; structs, dicts, lists of "
-        "them, and what `scipy.io.loadmat` gives", (5, 13, 14)),
-    Row("sample", _FUNCTION, "R2022a", "differs", "`(buffer, batchSize)`; uniform, with replacement",
-        (2, 6, 11, 15, 17), (
-            Option("SequenceLength", "mirrored", "1; ends with the episode, zeros at the end"),
+        "them, and what `scipy.io.loadmat` gives", (5, 13, 14, 20)),
+    Row("sample", _FUNCTION, "R2022a", "differs", "`(buffer, batchSize)`; uniform or by priority, with "
+        "replacement", (2, 6, 11, 15, 17, 19), (
+            Option("SequenceLength", "mirrored", "1, with priorities only 1; ends with the episode, zeros after it"),
             Option("NStepHorizon", "differs", "1; must be 1 when SequenceLength is above 1"),
             Option("DiscountFactor", "mirrored", "0.99; used when NStepHorizon is above 1"),
             Option("DataSourceID", "mirrored", "-1, all sources"),
@@ -112,11 +137,12 @@ ROWS: tuple[Row, ...] = (
     Row("reset", _FUNCTION, "R2022b", "mirrored", "`(buffer)`"),
     Row("getObservationInfo", _FUNCTION, "R2022a", "mirrored", "`(buffer)`", (16,)),
     Row("getActionInfo", _FUNCTION, "R2022a", "mirrored", "`(buffer)`", (16,)),
-    Row("generateHindsightExperiences", _FUNCTION, "R2023a", "missing", "in a later version"),
+    Row("generateHindsightExperiences", _FUNCTION, "R2023a", "differs", "`(buffer, trajectoryLength)`; from the newest "
+        "experiences, not stored", (20, 22)),
     Row("unbatch", _FUNCTION, "", "extension", "`(batch)`: a batch or a sequence as single experiences"),
     Row("merge", _FUNCTION, "", "extension", "`(buffer, other)`: everything of another buffer, with its sources"),
     Row("toBatchFirst", _FUNCTION, "", "extension", "`(batch)`: the arrays as Python's networks want them, (B, …)"),
-    Row("updatePriorities", _FUNCTION, "", "missing", "an extension, with the prioritized memories"),
+    Row("updatePriorities", _FUNCTION, "", "extension", "`(buffer, ids, priorities)`", (23, 24)),
     Row("splitTrajectories", _FUNCTION, "", "extension", "`(experience)`: trajectories side by side, "
         "D×B×T, with zeros after their ends", (), (Option("nargout", "extension", "1; 2 adds Mask, 1×B×T"),)),
     Row("rlNumericSpec", _SPECS, "R2019a", "differs", "`(dimension)`", (16,), (
@@ -139,8 +165,8 @@ ROWS: tuple[Row, ...] = (
     Row("extractdata", _ARRAYS, "R2019b", "mirrored", "`(x)`"),
     Row("gpuArray", _ARRAYS, "", "differs", "`(X)`", (10,)),
     Row("gather", _ARRAYS, "", "mirrored", "`(X)`; host arrays stay as they are"),
-    Row("save", _FILES, "", "differs", '`("x.mat"[, "-v7.3"], name=value)`; "-v6", "-v7" (default), "-v7.3"', (18,)),
-    Row("load", _FILES, "", "differs", "`(filename[, variables])` gives a struct; versions 6, 7 and 7.3", (18, 19)),
+    Row("save", _FILES, "", "differs", '`("x.mat"[, "-v7.3"], name=value)`; "-v6", "-v7" (default), "-v7.3"', (23,)),
+    Row("load", _FILES, "", "differs", "`(filename[, variables])` gives a struct; versions 6, 7 and 7.3", (23, 24)),
     Row("saveExperiences", _FILES, "", "extension", "`(filename, buffer)`: what `allExperiences` gives, as a .mat file",
         (), (
             Option("ConcatenateMode", "extension", '"batch"; "sequence" or "none"'),

@@ -137,7 +137,8 @@ def merge(buffer: Buffer, other: Buffer) -> None:
 
     Notes
     -----
-    An extension: MATLAB has no counterpart. Each experience keeps its data source.
+    An extension: MATLAB has no counterpart. Each experience keeps its data source. What
+    `generateHindsightExperiences` made does not stay alone: merge the memories before it is appended.
 
     Examples
     --------

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import rlmemory as rlm
 
 from .buffers import Buffer, checked
+from .generated import standing_alone
 from .options import whole
 from .reading import elements, numbered, sources, translated
 
@@ -41,6 +44,8 @@ def append(buffer: Buffer, experience: Any, dataSourceID: Any = 0) -> None:
     -----
     MATLAB counterpart: ``append``, in both forms, ``append(buffer, e)`` and ``buffer.append(e)``. A value
     that would change in the DataType of its channel is an error, where casts in MATLAB saturate and round.
+    What `generateHindsightExperiences` gave, whole or as elements and slices of it, has no neighbours here either: no
+    sequence or sum over steps joins it.
 
     Examples
     --------
@@ -53,6 +58,10 @@ def append(buffer: Buffer, experience: Any, dataSourceID: Any = 0) -> None:
     1
     """
     memory, reader = checked("append", buffer).memory, buffer._reader
+    alone = standing_alone(experience, reader)
+    if alone is not None:
+        _append_alone(buffer, alone, dataSourceID)
+        return
     records = elements(experience)
     count = len(records)
     source = sources(dataSourceID, count)
@@ -70,6 +79,18 @@ def append(buffer: Buffer, experience: Any, dataSourceID: Any = 0) -> None:
         )  # fmt: skip
     except rlm.ReplayMemoryError as error:
         raise (translated(error) if count == 1 else numbered(error)) from None
+
+
+def _append_alone(buffer: Buffer, experience: rlm.Experience, dataSourceID: Any) -> None:
+    """Store what was generated, which no sequence, sum over steps or trajectory joins."""
+    count = len(experience.id)
+    source = sources(dataSourceID, count)
+    each = np.broadcast_to(0 if source is None else source, (count,))
+    buffer._settle()
+    try:
+        buffer.memory.extend_from(experience._replace(source=each))
+    except rlm.ReplayMemoryError as error:
+        raise numbered(error) from None
 
 
 def validateExperience(buffer: Buffer, experience: Any) -> None:

@@ -1,17 +1,38 @@
-"""`rlReplayMemory`: the class, with MATLAB's functions as its methods."""
+"""`rlReplayMemory`, and what the classes of memories share: MATLAB's functions as their methods."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import rlmemory as rlm
+
 from . import extensions, functions, retrieval
 from .buffers import Buffer
 from .options import anything, name_value, one_of, whole
 
-_REWARD_TYPES = {"double": "float64", "single": "float32"}
+#: MATLAB's classes that rewards can have.
+REWARD_TYPES = {"double": "float64", "single": "float32"}
+#: Lets a constructor take the options that all have.
+constructor = name_value(RewardDataType=one_of(*REWARD_TYPES), Seed=anything)
 
 
-class rlReplayMemory(Buffer):
+class Memory(Buffer):
+    """A handle that has MATLAB's functions as methods."""
+
+    __slots__ = ()
+
+    append = functions.append
+    sample = retrieval.sample
+    allExperiences = retrieval.allExperiences
+    validateExperience = functions.validateExperience
+    resize = functions.resize
+    reset = functions.reset
+    getObservationInfo = functions.getObservationInfo
+    getActionInfo = functions.getActionInfo
+    merge = extensions.merge
+
+
+class rlReplayMemory(Memory):
     """A replay memory that is sampled uniformly.
 
     Parameters
@@ -52,7 +73,7 @@ class rlReplayMemory(Buffer):
 
     __slots__ = ()
 
-    @name_value(RewardDataType=one_of(*_REWARD_TYPES), Seed=anything)
+    @constructor
     def __init__(
         self,
         obsInfo: Any,
@@ -62,18 +83,8 @@ class rlReplayMemory(Buffer):
         RewardDataType: str = "double",
         Seed: Any = None,
     ) -> None:
-        length = _max_length("rlReplayMemory: maxLength", maxLength)
-        super().__init__(obsInfo, actInfo, length, _REWARD_TYPES[RewardDataType], Seed)
-
-    append = functions.append
-    sample = retrieval.sample
-    allExperiences = retrieval.allExperiences
-    validateExperience = functions.validateExperience
-    resize = functions.resize
-    reset = functions.reset
-    getObservationInfo = functions.getObservationInfo
-    getActionInfo = functions.getActionInfo
-    merge = extensions.merge
+        length = max_length("rlReplayMemory: maxLength", maxLength)
+        super().__init__(rlm.ReplayMemory, obsInfo, actInfo, length, reward=REWARD_TYPES[RewardDataType], seed=Seed)
 
 
-_max_length = whole(1)
+max_length = whole(1)

@@ -43,10 +43,11 @@ def wrapping(ReturnDlarray: bool, ReturnGpuArray: bool) -> Wrap:
     """The conversion that two options ask for; an error right away where there is no device."""
     if ReturnGpuArray:
         gpuArray(())
-    return dlarray if ReturnDlarray else _as_it_is
+    return dlarray if ReturnDlarray else as_it_is
 
 
-def _as_it_is(value: Any) -> Any:
+def as_it_is(value: Any) -> Any:
+    """No conversion."""
     return value
 
 
@@ -97,29 +98,28 @@ def on_demand(buffer: Buffer, wrap: Wrap) -> struct:
     The memory is read when the first element is, or before this interface next changes it.
     """
     memory, reader = buffer.memory, buffer._reader
-    count = len(memory)
-    first = memory.next_id - count
-
-    def load() -> Mapping[str, Column]:
-        experience = _still_there(memory, first, count)
-        return {
-            "Observation": _cells(experience.observation, reader.observation, wrap),
-            "Action": _cells(experience.action, reader.action, wrap),
-            "NextObservation": _cells(experience.next_observation, reader.observation, wrap),
-            "Reward": _scalars(experience.reward, wrap),
-            "IsDone": _scalars(is_done(experience.terminated, experience.truncated), wrap),
-        }
-
-    records = LazyRecords(FIELDS, count, load)
+    ids = memory.ids
+    records = LazyRecords(FIELDS, len(ids), lambda: columns_of(_still_there(memory, ids), reader, wrap))
     buffer._remember(records)
     return from_records(records)
 
 
-def _still_there(memory: rlm.ReplayMemory, first: int, count: int) -> rlm.Experience:
-    if len(memory) == count and memory.next_id == first + count:
+def columns_of(experience: rlm.Experience, reader: Reader, wrap: Wrap) -> Mapping[str, Column]:
+    """What each field of each row of `experience` is, made when it is asked for."""
+    return {
+        "Observation": _cells(experience.observation, reader.observation, wrap),
+        "Action": _cells(experience.action, reader.action, wrap),
+        "NextObservation": _cells(experience.next_observation, reader.observation, wrap),
+        "Reward": _scalars(experience.reward, wrap),
+        "IsDone": _scalars(is_done(experience.terminated, experience.truncated), wrap),
+    }
+
+
+def _still_there(memory: rlm.ReplayMemory, ids: range) -> rlm.Experience:
+    if memory.ids == ids:
         return memory.all()
     try:
-        return memory.get(np.arange(first, first + count))
+        return memory.get(np.array(ids, np.int64))
     except rlm.StaleIdError as error:
         raise rlm.StaleIdError(
             "these experiences were overwritten through buffer.memory before the first of them was read: read one "
@@ -134,7 +134,7 @@ def _cells(channels: Any, specs: tuple[Channel, ...], wrap: Wrap) -> Column:
 
 
 def _scalars(column: NDArray[Any], wrap: Wrap) -> Column:
-    if wrap is _as_it_is:
+    if wrap is as_it_is:
         return lambda row: column[row]
     return lambda row: wrap(column[row].reshape(1, 1))
 
@@ -144,7 +144,7 @@ def from_columns(columns: Mapping[str, list[NDArray[Any]] | NDArray[Any]], count
 
     def load() -> Mapping[str, Column]:
         return {
-            name: _last_axis_cells(column) if isinstance(column, list) else _scalars(column, _as_it_is)
+            name: _last_axis_cells(column) if isinstance(column, list) else _scalars(column, as_it_is)
             for name, column in columns.items()
         }
 

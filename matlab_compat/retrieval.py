@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import rlmemory as rlm
+
 from .buffers import Buffer, checked
 from .layout import row
 from .options import between, logical, name_value, one_of, whole
@@ -106,11 +108,12 @@ def sample(
     ReturnGpuArray: bool = False,
     nargout: int = 1,
 ) -> Any:
-    """Draw a random mini-batch from a replay memory, uniformly and with replacement.
+    """Draw a random mini-batch from a replay memory, with replacement.
 
     Parameters
     ----------
-    buffer : rlReplayMemory
+    buffer : rlReplayMemory or another memory
+        Memories with priorities draw by these, others uniformly.
     batchSize : int
         B, how many are drawn.
     SequenceLength : int, default 1
@@ -137,18 +140,20 @@ def sample(
     Mask : bool array (1, B) or (1, B, T), for nargout of 2 and more
         True for experiences, False for padding.
     weights : float64 array (1, B), for nargout of 3 and more
-        Importance weights: ones here.
+        Importance weights; ones from a memory without priorities.
     ids : int64 array of the mask's shape, for nargout of 4
-        Running number of each experience since the memory was made.
+        Running number of each experience since the memory was made (of the first one for NStepHorizon), -1 for
+        padding: what `updatePriorities` takes.
 
     Raises
     ------
     rlmemory.EmptyMemoryError
-        When there is nothing to draw from.
+        When there is nothing to draw from, or all priorities are 0.
     rlmemory.NotAvailableError
         For `ReturnGpuArray` without a device.
     TypeError, ValueError
-        For an unknown option, a value that it does not take, or SequenceLength and NStepHorizon both above 1.
+        For an unknown option, a value that it does not take, SequenceLength and NStepHorizon both above 1, or
+        SequenceLength above 1 with priorities.
 
     Notes
     -----
@@ -169,18 +174,29 @@ def sample(
         batchSize = _BATCH_SIZE("sample: batchSize", batchSize)
     if SequenceLength > 1 and NStepHorizon > 1:
         raise ValueError("sample: NStepHorizon must be 1 when SequenceLength is above 1; choose one of them")
+    if SequenceLength > 1 and not buffer._sequences:
+        raise ValueError(
+            f"sample: {type(buffer).__name__} gives single experiences, so SequenceLength must be 1: as in MATLAB, "
+            "recurrent agents, which learn from sequences, have no prioritized memory; rlReplayMemory gives sequences"
+        )
     if nargout > 4:
         raise ValueError(f"sample: nargout must be 1 to 4; got {nargout}")
     wrap = wrapping(ReturnDlarray, ReturnGpuArray)
-    batch = memory.sample(
-        batchSize,
-        sequence_length=SequenceLength,
-        n_step=NStepHorizon,
-        discount=DiscountFactor,
-        source=None if DataSourceID == -1 else DataSourceID,
-    )
+    source = None if DataSourceID == -1 else DataSourceID
+    try:
+        batch = memory.sample(
+            batchSize, sequence_length=SequenceLength, n_step=NStepHorizon, discount=DiscountFactor, source=source
+        )
+    except rlm.EmptyMemoryError as error:
+        raise _empty(error) from None
     lead = batch.mask.ndim
     experience = batched(batch, buffer, lead, wrap)
     if nargout == 1:
         return experience
     return (experience, row(batch.mask), row(batch.weight), row(batch.id))[:nargout]
+
+
+def _empty(error: rlm.EmptyMemoryError) -> rlm.EmptyMemoryError:
+    """Why there is nothing to draw, with names of this interface where priorities are the reason."""
+    reason, word, _ = str(error).partition(" to draw from are 0;")
+    return rlm.EmptyMemoryError(f"{reason}{word} updatePriorities sets some") if word else error

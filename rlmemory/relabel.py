@@ -140,11 +140,11 @@ class Relabelling(ReplayMemory):
         arrays = target.arrays
         code = (batch.terminated + 2 * (batch.truncated & ~batch.terminated)).astype(np.uint8).ravel()
         local = np.arange(count * n).reshape(count, n)
-        rewards = as_float64(batch.reward, (count, n))
-        sums, last = np.empty((count, rewards.shape[2])), np.empty(count, np.int64)
+        rewards = as_float64(batch.reward, (count * n,))
+        sums, last = np.empty((count, rewards.shape[1])), np.empty(count, np.int64)
         terminated, truncated, _, _, _, _, steps, factor = arrays[len(self._views) : self._weight_column]
         kernels.active().nstep(
-            np.where(batch.mask, local, -1), local, rewards, options.discount, code, sums, last, steps, factor,
+            np.where(batch.mask, local, -1), rewards, options.discount, code, sums, last, steps, factor,
             terminated, truncated,
         )  # fmt: skip
         done = {id(array) for array in (terminated, truncated, steps, factor)}

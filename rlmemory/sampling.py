@@ -25,6 +25,7 @@ Ints = NDArray[np.int64]
 #: legal the list is never needed, and the cost does not grow with the memory.
 _TRIES = 4
 _NO_ROWS = np.empty(0, np.int64)
+_SUMMED = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class Sampling(Results):
@@ -331,7 +332,7 @@ class Sampling(Results):
     def _fill_sums(self, target: Target, chosen: Ints, options: Options) -> None:
         """All fields but the weights, for sums over up to n steps."""
         plan, block, arrays = target
-        ids, slots = self._windows(chosen, options._replace(after=options.n_step))
+        _, slots = self._windows(chosen, options._replace(after=options.n_step))
         first = np.ascontiguousarray(slots[:, 0])
         # Of the first step: what was seen and done, and whether it begins an episode.
         self._gather(plan.tables["first"], first, block)
@@ -346,24 +347,26 @@ class Sampling(Results):
             terminated, truncated, mask, is_first, steps, factor, before,
         )  # fmt: skip
         # Of the last: where it led, and how it ended.
-        rewards = self._rewards_at(slots)
-        sums, last = np.empty((chosen.size, rewards.shape[2])), np.empty(chosen.size, np.int64)
-        kernels.active().nstep(
-            ids, slots, rewards, options.discount, self._is_done, sums, last, steps, factor, terminated, truncated
-        )
-        self._gather(plan.tables["last"], last, block)
         reward = arrays[self._reward_column]
+        sums, last = self._sums(slots, options.discount, steps, factor, terminated, truncated)
         reward[...] = (sums.view(np.complex128) if reward.dtype.kind == "c" else sums).reshape(reward.shape)
+        self._gather(plan.tables["last"], last, block)
         if options.previous:
             self._gather(plan.tables["previous"], before, block)
 
-    def _rewards_at(self, slots: Ints) -> NDArray[np.float64]:
-        """The rewards at a matrix of slots as float64 (B, n, components), zeros at -1."""
-        spec = self._named[self._reward_column][1]
-        rows = np.empty((*slots.shape, *spec.shape), spec.dtype)
-        table = np.array([[*self._arena.table[self._reward_column].tolist(), 0]], np.int64)
-        self._gather(table, slots.ravel(), rows.reshape(-1).view(np.uint8))
-        return as_float64(rows, slots.shape)
+    def _sums(self, slots: Ints, discount: float, *out: NDArray[Any]) -> tuple[NDArray[np.float64], Ints]:
+        """The discounted sums over the windows at `slots` (B, n), and the slot of each one's last step."""
+        rewards, codes, places = self._views[self._reward_column], self._is_done, slots
+        direct = rewards.dtype in _SUMMED
+        if direct:
+            rewards = rewards.reshape(self._capacity, -1)
+        else:  # the kernel knows two dtypes: others are taken out and converted first
+            at = np.maximum(slots, 0).ravel()
+            rewards, codes = as_float64(rewards[at], (at.size,)), codes[at]
+            places = np.where(slots < 0, -1, np.arange(at.size).reshape(slots.shape))
+        sums, last = np.empty((slots.shape[0], rewards.shape[1])), np.empty(slots.shape[0], np.int64)
+        kernels.active().nstep(places, rewards, discount, codes, sums, last, *out)
+        return sums, last if direct else slots.ravel()[last]
 
 
 def as_float64(rewards: NDArray[Any], lead: tuple[int, ...]) -> NDArray[np.float64]:

@@ -9,6 +9,8 @@ holds the memory, how many bytes one of its rows has, and where it starts in the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -175,20 +177,20 @@ def annotate(
 
 
 def nstep(
-    ids: Ints, slots: Ints, rewards: NDArray[np.float64], discount: float, is_done: Bytes, out_reward: Floats,
-    out_last: Ints, out_steps: Ints, out_discount: Floats, out_terminated: Bools, out_truncated: Bools,
+    slots: Ints, rewards: NDArray[Any], discount: float, is_done: Bytes, out_reward: Floats, out_last: Ints,
+    out_steps: Ints, out_discount: Floats, out_terminated: Bools, out_truncated: Bools,
 ) -> None:  # fmt: skip
-    """Sums over windows of up to n steps: ``sum of discount**k * rewards[:, k]`` over the steps that are there.
+    """Sums over windows of up to n steps: ``sum of discount**k * reward[k]`` over the steps that are there.
 
-    `ids` and `slots` are (B, n) from `window`, `rewards` is (B, n, components). The sum is taken in time order, the
-    first reward undiscounted. `out_last` is the slot of the last step, `out_discount` is ``discount**steps``, and 0
-    where that step terminated.
+    `slots` are (B, n) from `window`; `rewards` are float32 or float64 (slots, components). The sum is taken in float64
+    and in time order, the first reward undiscounted. `out_last` is the slot of the last step, `out_discount` is
+    ``discount**steps``, and 0 where that step terminated.
     """
-    for b in range(ids.shape[0]):
+    for b in range(slots.shape[0]):
         out_reward[b] = 0.0
         factor, steps = 1.0, 0
-        while steps < ids.shape[1] and ids[b, steps] >= 0:
-            out_reward[b] += factor * rewards[b, steps]
+        while steps < slots.shape[1] and slots[b, steps] >= 0:
+            out_reward[b] += factor * rewards[slots[b, steps]].astype(np.float64)
             factor *= discount
             steps += 1
         out_last[b] = slots[b, steps - 1]

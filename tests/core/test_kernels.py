@@ -292,19 +292,22 @@ def test_windows_and_what_is_said_of_their_rows_are_alike(ring, data, before, af
         )  # fmt: skip
 
 
-@given(ring=chains(), data=st.data(), steps=st.integers(1, 5), gamma=st.floats(0, 1), seed=SEEDS)
-def test_sums_over_n_steps_are_alike_to_the_last_bit(ring, data, steps, gamma, seed):
+@given(
+    ring=chains(), data=st.data(), steps=st.integers(1, 5), gamma=st.floats(0, 1), seed=SEEDS,
+    dtype=st.sampled_from(["float32", "float64"]),
+)  # fmt: skip
+def test_sums_over_n_steps_are_alike_to_the_last_bit(ring, data, steps, gamma, seed, dtype):
     rows = st.integers(ring["oldest"], ring["end"] - 1)
     chosen = np.array(data.draw(st.lists(rows, min_size=1, max_size=10)), np.int64)
     shape = (chosen.size, steps)
-    ids, slots = on_both(
+    _, slots = on_both(
         "window", chosen, ring["oldest"], ring["end"], ring["capacity"], 0, True, ring["code"], ring["back"],
         ring["ahead"], out=[np.empty(shape, np.int64), np.empty(shape, np.int64)],
     )  # fmt: skip
-    rewards = np.random.default_rng(seed).normal(size=(*shape, 2))
+    rewards = np.random.default_rng(seed).normal(size=(ring["capacity"], 2)).astype(dtype)
     kinds = (np.int64, np.int64, float, bool, bool)
     on_both(
-        "nstep", ids, slots, rewards, gamma, ring["code"],
+        "nstep", slots, rewards, gamma, ring["code"],
         out=[np.empty((chosen.size, 2)), *(np.empty(chosen.size, kind) for kind in kinds)],
     )  # fmt: skip
 

@@ -49,6 +49,34 @@ def one(**changes: Any) -> mc.struct:
     return e
 
 
+def reached(obs: Any, action: Any, after: Any) -> bool:
+    """Whether the place, channel 1, is the goal, channel 2, after the step."""
+    return bool((after[0] == after[1]).all())
+
+
+def reward(obs: Any, action: Any, after: Any) -> float:
+    return 0.0 if reached(obs, action, after) else -1.0
+
+
+def goal_buffer(kind: Any = mc.rlHindsightReplayMemory, is_done: Any = reached, **options: Any) -> Any:
+    """A place and a goal on a line, one number each."""
+    place = mc.rlNumericSpec([1, 1])
+    return kind([place, place], place, reward, is_done, [[1, 1, 2, 1]], Seed=0, **options)
+
+
+def step(x: float, done: int = 0, goal: float = 99) -> mc.struct:
+    """From x to x + 1, short of the goal."""
+    return mc.struct(Observation=[x, goal], Action=[1], NextObservation=[x + 1, goal], Reward=-1, IsDone=done)
+
+
+def walk(steps: int, last: int = 1, **options: Any) -> Any:
+    """A memory of one episode 0, 1, 2, ... whose last step has that IsDone."""
+    buffer = goal_buffer(**options)
+    for x in range(steps):
+        mc.append(buffer, step(x, last if x == steps - 1 else 0))
+    return buffer
+
+
 def everything(buffer: mc.rlReplayMemory) -> list[np.ndarray]:
     """Every array of the memory, to see that nothing changed."""
     x = buffer.memory.all()

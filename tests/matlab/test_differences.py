@@ -9,7 +9,7 @@ import pytest
 import matlab_compat as mc
 import rlmemory as rlm
 
-from .helpers import filled, one, page_buffer, page_specs, saved_object
+from .helpers import filled, one, page_buffer, page_specs, saved_object, step, walk
 
 
 def test_difference_1_indices_start_at_zero() -> None:
@@ -131,7 +131,63 @@ def test_difference_17_the_first_reward_of_several_steps_is_not_discounted() -> 
     assert set(zip(ids[0].tolist(), batch.Reward[0].tolist(), strict=True)) <= {(0, 6.0), (1, 10.0)}
 
 
-def test_difference_18_save_takes_values_and_load_gives_a_struct(tmp_path: Path) -> None:
+def test_difference_18_priorities_change_by_update_priorities_only() -> None:
+    buffer = mc.rlPrioritizedReplayMemory(*page_specs(), Seed=0)
+    mc.append(buffer, [one()] * 4)
+    before = buffer.memory.priorities().tolist()
+    ids = mc.sample(buffer, 8, nargout=4)[3]
+    assert (buffer.memory.priorities().tolist(), buffer.ImportanceSamplingExponent) == (before, 0.5)
+    buffer.NumAnnealingSteps = 2
+    mc.updatePriorities(buffer, ids, np.full((1, 8), 3.0))
+    assert buffer.ImportanceSamplingExponent == 0.75
+    assert buffer.memory.priorities(ids[0]).tolist() == [3.0] * 8
+
+
+def test_difference_19_new_experiences_get_the_largest_priority_and_zeros_are_not_drawn() -> None:
+    buffer = mc.rlPrioritizedReplayMemory(*page_specs(), Seed=0)
+    mc.append(buffer, [one()] * 2)
+    mc.updatePriorities(buffer, [0, 1], [0, 7])
+    mc.append(buffer, one())
+    assert buffer.memory.priorities().tolist() == [0, 7, 7]
+    assert set(mc.sample(buffer, 200, nargout=4)[3][0]) == {1, 2}
+    mc.updatePriorities(buffer, [0, 1, 2], [0, 0, 0])
+    with pytest.raises(rlm.EmptyMemoryError, match="all priorities to draw from are 0; updatePriorities sets some"):
+        mc.sample(buffer, 1)
+
+
+def test_difference_20_generated_experiences_stand_alone() -> None:
+    buffer = walk(3)
+    generated = mc.generateHindsightExperiences(buffer, 3)
+    for part in (generated, generated[1:], generated[0]):
+        mc.append(buffer, part)
+    _, mask, _, ids = mc.sample(buffer, 100, SequenceLength=3, nargout=4)
+    assert not mask[0, ids[0, :, 0] >= 3, 1:].any()
+    assert mask[0, ids[0, :, 0] == 0].all()
+    mc.append(buffer, copy.deepcopy(generated))
+    _, mask, _, ids = mc.sample(buffer, 100, SequenceLength=3, nargout=4)
+    assert mask[0, ids[0, :, 0] == 9].all()
+
+
+@pytest.mark.parametrize("name", ["RewardFcn", "IsDoneFcn", "GoalConditionInfo"])
+def test_difference_21_functions_and_goals_are_given_when_the_memory_is_made(name: str) -> None:
+    buffer = walk(1)
+    with pytest.raises(AttributeError, match=f"{name} is read-only: it is given when the memory is made"):
+        setattr(buffer, name, getattr(buffer, name))
+
+
+def test_difference_22_generated_experiences_end_where_the_goal_is_met_and_keep_time_limits() -> None:
+    buffer = walk(2, last=2)
+    mc.append(buffer, step(2, done=2))
+    generated = mc.generateHindsightExperiences(buffer, 3)
+    assert [x.IsDone for x in generated] == [0, 1, 1]  # both ends met their own goals: 2 became 1
+    never = walk(2, last=2, is_done=lambda obs, action, after: False)
+    assert [x.IsDone for x in mc.generateHindsightExperiences(never, 2)] == [0, 2]
+    wrong = walk(1, is_done=lambda obs, action, after: 2)
+    with pytest.raises(rlm.ValueNotRepresentableError, match=r"IsDoneFcn: 2 came, true or false"):
+        mc.generateHindsightExperiences(wrong, 1)
+
+
+def test_difference_23_save_takes_values_and_load_gives_a_struct(tmp_path: Path) -> None:
     mc.save(tmp_path / "x", experience=mc.allExperiences(filled(1), ConcatenateMode="batch"), n=3)
     loaded = mc.load(tmp_path / "x.mat")
     assert mc.fieldnames(loaded) == ["experience", "n"]
@@ -141,7 +197,7 @@ def test_difference_18_save_takes_values_and_load_gives_a_struct(tmp_path: Path)
     assert mc.allExperiences(buffer, ConcatenateMode="batch").Observation[0].shape == (2, 1, 1)
 
 
-def test_difference_19_objects_are_answered_with_the_recipe(tmp_path: Path) -> None:
+def test_difference_24_objects_are_answered_with_the_recipe(tmp_path: Path) -> None:
     (tmp_path / "buffer.mat").write_bytes(saved_object("buf"))
     for load in (mc.load, lambda file: mc.loadExperiences(file, page_buffer())):
         with pytest.raises(rlm.MatFileError, match=r"buf is an object .* allExperiences\(buf, ConcatenateMode"):

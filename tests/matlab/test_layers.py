@@ -92,13 +92,17 @@ def loops(tree: ast.AST) -> Iterator[str]:
 FEW = (
     "reader", "specs", "channels", "leaves(", "cell", "_entries(", "FIELDS", "fields", "columns", "pairs",
     "('observation', 'action')", "('Observation', 'Action', 'NextObservation')", "ours", "theirs", "count and",
-    "observation", "action", "self._unread", "unread", "state.items()",
+    "observation", "action", "self._unread", "unread", "state.items()", "names",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "name", ["layout.py", "results.py", "retrieval.py", "extensions.py", "buffers.py", "memories.py"]
-)
+    "name",
+    [
+        "layout.py", "results.py", "retrieval.py", "extensions.py", "buffers.py", "memories.py", "prioritized.py",
+        "hindsight.py", "generated.py",
+    ],
+)  # fmt: skip
 def test_no_loop_runs_over_experiences(name: str) -> None:
     for text in loops(TREES[name]):
         assert any(part in text for part in FEW), text
@@ -108,6 +112,11 @@ def test_no_loop_runs_over_experiences(name: str) -> None:
 def test_only_the_reader_of_struct_arrays_loops_over_experiences() -> None:
     found = [text for text in loops(TREES["functions.py"]) if "records" in text]
     assert found == ["enumerate(records if len(records) > 1 else ())"]
+
+
+def test_only_the_judges_ask_about_one_experience_at_a_time() -> None:
+    found = [text for text in loops(TREES["judges.py"]) if "range(" in text]
+    assert found == ["range(len(fields[0][0]))"]
 
 
 def test_rlmemory_does_not_know_this_package() -> None:

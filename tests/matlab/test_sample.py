@@ -8,7 +8,7 @@ import pytest
 import matlab_compat as mc
 import rlmemory as rlm
 
-from .helpers import filled, page_buffer, page_experiences, page_specs
+from .helpers import filled, page_buffer, page_experiences, page_specs, reached, reward, step, unchanged
 
 
 def test_shapes_of_a_mini_batch() -> None:
@@ -164,6 +164,58 @@ def test_several_steps_are_folded_into_one() -> None:
         np.testing.assert_array_equal(batch.Observation[0][..., b], first.Observation[0])
         np.testing.assert_array_equal(batch.Action[0][..., b], first.Action[0])
         np.testing.assert_array_equal(batch.NextObservation[0][..., b], last.NextObservation[0])
+
+
+ALONE = [{}, {"NStepHorizon": 3, "DiscountFactor": 0.5}, {"DataSourceID": 0}, {"ReturnDlarray": True}]
+SEQUENCES = [
+    {"SequenceLength": 4},
+    {"SequenceLength": 4, "DataSourceID": 1},
+    {"SequenceLength": 2, "DiscountFactor": 1},
+]
+
+
+@pytest.mark.parametrize("nargout", [1, 2, 3, 4])
+@pytest.mark.parametrize("options", [*ALONE, *SEQUENCES], ids=str)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        mc.rlReplayMemory, mc.rlPrioritizedReplayMemory, mc.rlHindsightReplayMemory,
+        mc.rlHindsightPrioritizedReplayMemory,
+    ],
+)  # fmt: skip
+def test_every_kind_of_memory_gives_every_output_with_every_option(
+    kind: Any, options: dict[str, Any], nargout: int
+) -> None:
+    place = mc.rlNumericSpec([1, 1])
+    goals = [reward, reached, [[1, 1, 2, 1]]] if "Hindsight" in kind.__name__ else []
+    buffer = kind([place, place], place, *goals, Seed=0)
+    for x in range(12):
+        mc.append(buffer, step(x, done=int(x % 6 == 5)), x % 2)
+    length = options.get("SequenceLength", 1)
+    pairs = [word for pair in options.items() for word in pair]
+    if length > 1 and "Prioritized" in kind.__name__:
+        with pytest.raises(ValueError, match="SequenceLength must be 1"):
+            mc.sample(buffer, 5, *pairs, nargout=nargout)
+        return
+    outputs = mc.sample(buffer, 5, *pairs, nargout=nargout)
+    assert nargout == 1 or len(outputs) == nargout
+    batch, *others = (outputs,) if nargout == 1 else outputs
+    lead = (5,) if length == 1 else (5, length)
+    assert batch.Observation[1].shape == batch.Action[0].shape == (1, 1, *lead)
+    assert batch.Reward.shape == batch.IsDone.shape == (1, *lead)
+    assert [x.shape for x in others] == [(1, *lead), (1, 5), (1, *lead)][: nargout - 1]
+    assert [x.dtype for x in others] == [np.bool_, np.float64, np.int64][: nargout - 1]
+
+
+@pytest.mark.parametrize(
+    "name", ["SequenceLenght", "NStepHorizont", "DiscountFacter", "DataSource", "Nargout_", "Mask"]
+)
+def test_misspelt_options_change_nothing(name: str) -> None:
+    buffer, twin = filled(10), filled(10)
+    with unchanged(buffer, TypeError, f"sample has no option '{name}'"):
+        mc.sample(buffer, 4, **{name: 1})
+    ids = [mc.sample(x, 9, nargout=4)[3].tolist() for x in (buffer, twin)]
+    assert ids[0] == ids[1]
 
 
 def test_a_sequence_length_gives_its_axis_whatever_the_data() -> None:

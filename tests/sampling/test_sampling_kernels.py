@@ -112,10 +112,11 @@ def test_nstep_is_bit_for_bit_the_same(seed, linked, n_step, components, gamma):
     c = Chains(seed, linked)
     ids, slots = noise(7, n_step), noise(7, n_step)
     reference.window(c.ids(7), c.oldest, c.end, c.capacity, 0, True, c.is_done, c.back, c.ahead, ids, slots)
-    rewards = c.rng.normal(size=(7, n_step, components)) * 10.0 ** c.rng.integers(-9, 9, (7, n_step, components))
+    shape = (c.capacity, components)
+    rewards = c.rng.normal(size=shape) * 10.0 ** c.rng.integers(-9, 9, shape)
     out = [noise(7, components, dtype=float), noise(7), noise(7), noise(7, dtype=float)]
     out += [noise(7, dtype=bool), noise(7, dtype=bool)]
-    _, last, steps, *_ = on_both("nstep", ids, slots, rewards, gamma, c.is_done, out=out)
+    _, last, steps, *_ = on_both("nstep", slots, rewards, gamma, c.is_done, out=out)
     assert (steps == (ids >= 0).sum(axis=1)).all()
     assert (last == slots[np.arange(7), steps - 1]).all()
 
