@@ -11,7 +11,7 @@ import pytest
 import matlab_compat as mc
 import rlmemory as rlm
 
-from .helpers import everything, filled, page_buffer, page_experiences
+from .helpers import everything, filled, page_buffer, page_experiences, page_specs, walk
 
 VERSIONS = pytest.mark.parametrize("version", ["v6", "v7", "v7.3"])
 
@@ -124,3 +124,23 @@ def test_cells_structs_text_and_numbers_come_back(tmp_path: Path, version: str) 
     assert (loaded.s.name, loaded.text, mc.numel(loaded.many)) == ("a", "two words", 2)
     assert loaded.many[1].values[1].tolist() == [[0, 1, 2]]
     assert (loaded.flag.dtype, loaded.number.dtype, loaded.number.shape) == (np.bool_, np.float64, (1, 1))
+
+
+@VERSIONS
+@pytest.mark.parametrize("kind", ["rlPrioritizedReplayMemory", "rlReplayMemory"])
+def test_every_kind_of_buffer_is_saved_and_filled(tmp_path: Path, version: str, kind: str) -> None:
+    buffer, other = (getattr(mc, kind)(*page_specs(), 20, Seed=0) for _ in range(2))
+    mc.append(buffer, page_experiences(25))  # wrapped
+    mc.saveExperiences(tmp_path / "x.mat", buffer, Version=version)
+    mc.loadExperiences(tmp_path / "x.mat", other)
+    assert_equal(buffer, other)
+    assert mc.sample(other, 4).Reward.shape == (1, 4)
+
+
+def test_a_hindsight_buffer_is_saved_and_filled(tmp_path: Path) -> None:
+    buffer, other = walk(5), walk(1)
+    mc.reset(other)
+    mc.saveExperiences(tmp_path / "x.mat", buffer)
+    mc.loadExperiences(tmp_path / "x.mat", other)
+    assert_equal(buffer, other)
+    assert mc.numel(mc.generateHindsightExperiences(other, 3)) == 3
