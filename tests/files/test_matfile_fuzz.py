@@ -133,6 +133,12 @@ def test_the_same_bytes_that_do_not_lie_are_read(tmp_path: Path) -> None:  # or 
         assert read_back["y"].shape == (1, 1)
 
 
+def test_cells_are_followed_only_so_deep(tmp_path: Path) -> None:
+    (tmp_path / "x.mat").write_bytes(file_of(matrix(1, (1, 1), nested(100), b"x")))
+    with pytest.raises(rlm.MatFileError, match="nested more than 60 deep"):
+        rlm.files.read_mat_values(tmp_path / "x.mat")
+
+
 LIMITED = """
 import resource, sys
 import numpy, scipy.io, rlmemory as rlm
