@@ -14,6 +14,7 @@ from .cells import Cell
 from .device import gather, gpuArray
 from .extensions import merge, toBatchFirst, unbatch
 from .fields import fieldnames, hcat, isfield, numel
+from .files import load, loadExperiences, save, saveExperiences
 from .functions import append, getActionInfo, getObservationInfo, reset, resize, validateExperience
 from .hindsight import (
     generateHindsightExperiences,
@@ -43,6 +44,8 @@ __all__ = [
     "gpuArray",
     "hcat",
     "isfield",
+    "load",
+    "loadExperiences",
     "merge",
     "numel",
     "reset",
@@ -54,6 +57,8 @@ __all__ = [
     "rlPrioritizedReplayMemory",
     "rlReplayMemory",
     "sample",
+    "save",
+    "saveExperiences",
     "splitTrajectories",
     "stripdims",
     "struct",

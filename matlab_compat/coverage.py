@@ -66,6 +66,10 @@ DIFFERENCES: dict[int, str] = {
     21: "RewardFcn, IsDoneFcn and GoalConditionInfo are given when the memory is made and cannot be set later.",
     22: "IsDoneFcn gives true or false: a generated experience has IsDone 1 or 0, or stays 2 where the new goal is not "
     "met.",
+    23: '`save` takes values, `save("x.mat", experience=e)`, and `load` gives a struct: Python passes no names. What '
+    "is loaded has the sizes of the file, which keeps no trailing ones.",
+    24: "Objects of MATLAB classes (a saved buffer or agent) cannot be loaded: the error says how to get at what is in "
+    "them.",
 }
 
 _OUTPUT = (
@@ -138,7 +142,7 @@ ROWS: tuple[Row, ...] = (
     Row("unbatch", _FUNCTION, "", "extension", "`(batch)`: a batch or a sequence as single experiences"),
     Row("merge", _FUNCTION, "", "extension", "`(buffer, other)`: everything of another buffer, with its sources"),
     Row("toBatchFirst", _FUNCTION, "", "extension", "`(batch)`: the arrays as Python's networks want them, (B, …)"),
-    Row("updatePriorities", _FUNCTION, "", "extension", "`(buffer, ids, priorities)`", (18, 19)),
+    Row("updatePriorities", _FUNCTION, "", "extension", "`(buffer, ids, priorities)`", (23, 24)),
     Row("splitTrajectories", _FUNCTION, "", "extension", "`(experience)`: trajectories side by side, "
         "D×B×T, with zeros after their ends", (), (Option("nargout", "extension", "1; 2 adds Mask, 1×B×T"),)),
     Row("rlNumericSpec", _SPECS, "R2019a", "differs", "`(dimension)`", (16,), (
@@ -161,10 +165,16 @@ ROWS: tuple[Row, ...] = (
     Row("extractdata", _ARRAYS, "R2019b", "mirrored", "`(x)`"),
     Row("gpuArray", _ARRAYS, "", "differs", "`(X)`", (10,)),
     Row("gather", _ARRAYS, "", "mirrored", "`(X)`; host arrays stay as they are"),
-    Row("save", _FILES, "", "missing", "in a later version"),
-    Row("load", _FILES, "", "missing", "in a later version"),
-    Row("saveExperiences", _FILES, "", "missing", "an extension, in a later version"),
-    Row("loadExperiences", _FILES, "", "missing", "an extension, in a later version"),
+    Row("save", _FILES, "", "differs", '`("x.mat"[, "-v7.3"], name=value)`; "-v6", "-v7" (default), "-v7.3"', (23,)),
+    Row("load", _FILES, "", "differs", "`(filename[, variables])` gives a struct; versions 6, 7 and 7.3", (23, 24)),
+    Row("saveExperiences", _FILES, "", "extension", "`(filename, buffer)`: what `allExperiences` gives, as a .mat file",
+        (), (
+            Option("ConcatenateMode", "extension", '"batch"; "sequence" or "none"'),
+            Option("Version", "extension", '"v7"; "v6", or "v7.3" from 2 GiB up'),
+            Option("Variable", "extension", '"experience"'),
+        )),
+    Row("loadExperiences", _FILES, "", "extension", "`(filename, buffer[, dataSourceID])`: any of these forms, or a "
+        "folder of loggedData*.mat, with the sizes of the specs"),
 )  # fmt: skip
 
 

@@ -61,3 +61,7 @@ class MissingKeyError(ReplayMemoryError, KeyError):
     """A nested mapping lacks an entry that is needed."""
 
     __str__ = Exception.__str__  # KeyError shows the repr, which is hard to read for a sentence
+
+
+class MatFileError(ReplayMemoryError, ValueError):
+    """A .mat file is damaged, or holds something else than what is asked for."""

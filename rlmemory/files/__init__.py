@@ -1,6 +1,6 @@
-"""In and out of files: checkpoints of a memory.
+"""In and out of files: checkpoints, ``.mat`` files, data sets, tables and logs.
 
-Nothing here is loaded before it is used.
+A reader gives an :class:`rlmemory.Experience` that ``memory.extend_from`` takes. Nothing is loaded before it is used.
 """
 
 from __future__ import annotations
@@ -10,14 +10,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint, checkpoints, load
+    from .matfile import append_mat, read_mat, write_mat
+    from .matvalues import read_mat_values, write_mat_values
 
 _HOME = {
     "Checkpoint": "checkpoint",
     "checkpoints": "checkpoint",
     "load": "checkpoint",
+    "append_mat": "matfile",
+    "read_mat": "matfile",
+    "write_mat": "matfile",
+    "read_mat_values": "matvalues",
+    "write_mat_values": "matvalues",
 }
 
-__all__ = ["Checkpoint", "checkpoints", "load"]
+__all__ = [
+    "Checkpoint",
+    "append_mat",
+    "checkpoints",
+    "load",
+    "read_mat",
+    "read_mat_values",
+    "write_mat",
+    "write_mat_values",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """What several tests of the MATLAB interface share."""
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,19 @@ def everything(buffer: mc.rlReplayMemory) -> list[np.ndarray]:
         x.observation, x.action, x.next_observation
     ]  # fmt: skip
     return [*leaves, x.reward, x.terminated, x.truncated, x.source, x.id]
+
+
+def saved_object(name: str) -> bytes:
+    """A .mat file of version 6 with one object of a class, as MATLAB lays it out."""
+
+    def element(kind: int, data: bytes) -> bytes:
+        return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
+
+    flags = element(6, struct.pack("<II", 17, 0))
+    texts = b"".join(element(1, text.encode()) for text in (name, "MCOS", "rl.replay.rlReplayMemory"))
+    numbers = element(6, struct.pack("<II", 13, 0)) + element(5, struct.pack("<ii", 3, 1)) + element(1, b"")
+    reference = element(14, numbers + element(6, struct.pack("<III", 0xDD000000, 2, 1)))
+    return b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + element(14, flags + texts + reference)
 
 
 class unchanged:  # noqa: N801

@@ -1,6 +1,7 @@
 """Each numbered difference of `matlab_compat.coverage`, shown."""
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import matlab_compat as mc
 import rlmemory as rlm
 
-from .helpers import filled, one, page_buffer, page_specs, step, walk
+from .helpers import filled, one, page_buffer, page_specs, saved_object, step, walk
 
 
 def test_difference_1_indices_start_at_zero() -> None:
@@ -184,3 +185,20 @@ def test_difference_22_generated_experiences_end_where_the_goal_is_met_and_keep_
     wrong = walk(1, is_done=lambda obs, action, after: 2)
     with pytest.raises(rlm.ValueNotRepresentableError, match=r"IsDoneFcn: 2 came, true or false"):
         mc.generateHindsightExperiences(wrong, 1)
+
+
+def test_difference_23_save_takes_values_and_load_gives_a_struct(tmp_path: Path) -> None:
+    mc.save(tmp_path / "x", experience=mc.allExperiences(filled(1), ConcatenateMode="batch"), n=3)
+    loaded = mc.load(tmp_path / "x.mat")
+    assert mc.fieldnames(loaded) == ["experience", "n"]
+    assert loaded.experience.Observation[0].shape == (2, 1)
+    buffer = page_buffer()
+    mc.loadExperiences(tmp_path / "x.mat", buffer)
+    assert mc.allExperiences(buffer, ConcatenateMode="batch").Observation[0].shape == (2, 1, 1)
+
+
+def test_difference_24_objects_are_answered_with_the_recipe(tmp_path: Path) -> None:
+    (tmp_path / "buffer.mat").write_bytes(saved_object("buf"))
+    for load in (mc.load, lambda file: mc.loadExperiences(file, page_buffer())):
+        with pytest.raises(rlm.MatFileError, match=r"buf is an object .* allExperiences\(buf, ConcatenateMode"):
+            load(tmp_path / "buffer.mat")
