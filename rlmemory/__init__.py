@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import files as files
     from . import wrappers as wrappers
     from .batch import Batch, Experience
     from .episodes import Episodes, Findings
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         ArenaError,
         DataTypeError,
         EmptyMemoryError,
+        FileFormatError,
         MissingKeyError,
         NotAvailableError,
         NotPickleableError,
@@ -52,6 +54,7 @@ _HOME = {
     "ArenaError": "errors",
     "DataTypeError": "errors",
     "EmptyMemoryError": "errors",
+    "FileFormatError": "errors",
     "MissingKeyError": "errors",
     "NotAvailableError": "errors",
     "NotPickleableError": "errors",
@@ -93,6 +96,7 @@ __all__ = [
     "EmptyMemoryError",
     "Episodes",
     "Experience",
+    "FileFormatError",
     "Findings",
     "FiniteSetSpec",
     "HindsightReplayMemory",
@@ -127,7 +131,7 @@ __all__ = [
 ]
 
 #: Modules that a user reaches through the package; loading them loads what they are for.
-_SUBMODULES = ("wrappers",)
+_SUBMODULES = ("files", "wrappers")
 
 
 def __getattr__(name: str) -> Any:

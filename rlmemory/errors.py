@@ -41,6 +41,10 @@ class ArenaError(ReplayMemoryError, OSError):
     """A file cannot serve as the arena of a memory."""
 
 
+class FileFormatError(ReplayMemoryError, ValueError):
+    """A file is damaged, or does not hold what it should."""
+
+
 class NotPickleableError(ReplayMemoryError, TypeError):
     """A memory whose arena is a file was pickled or deep-copied."""
 
