@@ -89,7 +89,7 @@ def experience_of(
     }
     rows = rows_of("action", columns["action"])
     for name, column in columns.items():
-        if column or name != "extra":
+        if name != "extra" or column:
             check_rows(name, column, rows, f"there are {rows} actions")
     ended = accept_flag("terminated", terminated, (rows,))
     cut = accept_flag("truncated", truncated, (rows,)) & ~ended

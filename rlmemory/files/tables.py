@@ -184,7 +184,7 @@ def read_table(
     }
     rows = rows_of("action", picked["action"])
     for name, column in picked.items():
-        if column or name != "extra":
+        if name != "extra" or column:
             check_rows(name, column, rows, f"there are {rows} actions")
     ended, cut = _flags(columns, terminated, truncated, is_done, rows)
     number = columns[source] if isinstance(source, str) else np.full(rows, source)
