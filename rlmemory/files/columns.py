@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,11 +22,11 @@ Bools = NDArray[np.bool_]
 # ---- structures of arrays -------------------------------------------------------------------------------------------
 
 
-def mapped(function: Callable[[Any], Any], value: Channels) -> Channels:
-    """The same structure, with a function applied to every array."""
+def mapped(function: Callable[..., Any], value: Channels, *others: Channels) -> Channels:
+    """The same structure, with a function applied to every array (and to those of others at its place)."""
     if isinstance(value, Mapping):
-        return {key: function(part) for key, part in value.items()}
-    return tuple(map(function, value)) if isinstance(value, tuple) else function(value)
+        return {key: function(part, *(other[key] for other in others)) for key, part in value.items()}
+    return tuple(map(function, value, *others)) if isinstance(value, tuple) else function(value, *others)
 
 
 def named(name: str, value: Channels) -> Iterator[tuple[str, Any]]:
@@ -140,17 +141,18 @@ def take(value: Channels, rows: Ints) -> Channels:
 
 def differs(following: Channels, observation: Channels) -> Bools:
     """True for each row in which two structures differ in any bit."""
-    pairs = zip(named("", following), named("", observation), strict=True)
-    result: Bools | None = None
-    for (_, a), (_, b) in pairs:
-        unequal = (_bytes_of(a) != _bytes_of(b)).any(axis=1)
-        result = unequal if result is None else result | unequal
-    assert result is not None
+    unequal = mapped(lambda a, b: (_bytes_of(a) != _bytes_of(b)).any(axis=1), observation, following)
+    result: Bools = np.logical_or.reduce([rows for _, rows in named("", unequal)])
     return result
 
 
+def matrix(array: NDArray[Any]) -> NDArray[Any]:
+    """An array as (rows, numbers of a row)."""
+    return np.ascontiguousarray(array).reshape(len(array), math.prod(array.shape[1:]))
+
+
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
-    rows = np.ascontiguousarray(array).reshape(len(array), -1)
+    rows = matrix(array)
     return rows.view(np.uint8) if rows.size else np.zeros((len(array), 0), np.uint8)
 
 
@@ -189,7 +191,7 @@ def summary_of(experience: Experience) -> Summary:
         [experience.terminated[last], experience.truncated[last]], ["terminated", "truncated"], "running"
     ).astype("<U10")
     reward = np.asarray(experience.reward)
-    wide = reward.astype(np.complex128 if reward.dtype.kind == "c" else np.float64).reshape(len(reward), -1)
+    wide = matrix(reward.astype(np.complex128 if reward.dtype.kind == "c" else np.float64))
     returns = np.array([wide[rows].sum() for rows in episodes], wide.dtype)
     return Summary(np.array([rows.size for rows in episodes], np.int64), returns, kind)
 

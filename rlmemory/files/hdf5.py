@@ -200,7 +200,7 @@ def check_names(field: str, value: Channels) -> None:
             raise StructureError(f"{field}: {key!r} cannot be the name of a data set; use a plain string")
         if any(isinstance(other, str) and other.startswith(f"{key}/") for other in keys):
             raise StructureError(f"{field}: {key!r} cannot be an array and a group at once")
-    if set(keys) == {f"{_TUPLE}{i}" for i in range(len(keys))}:
+    if keys and set(keys) == {f"{_TUPLE}{i}" for i in range(len(keys))}:
         raise StructureError(f"{field}: a dict with the keys {keys} would be read as a tuple")
 
 

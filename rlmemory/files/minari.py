@@ -19,6 +19,8 @@ from .extras import shown
 from .hdf5 import Group, check_names, created, opened, put, replacing
 
 _FILE = "main_data.hdf5"
+#: The version of Minari whose layout is written; later ones read it.
+_VERSION = "0.5.0"
 _EPISODE = re.compile(r"episode_(\d{1,18})")
 _SUFFIXES = (".hdf5", ".h5")
 
@@ -186,7 +188,7 @@ def write_minari(path: str | os.PathLike[str], experience: Experience, *, progre
             _put_episode(file.create_group(f"episode_{number}"), number, take_rows(experience, rows))
     if not alone:
         with replacing(folder / "metadata.json") as temporary:
-            temporary.write_text(json.dumps(_metadata(experience, len(episodes))), "utf-8")
+            temporary.write_text(json.dumps(_metadata(where.name, experience, len(episodes))), "utf-8")
 
 
 def take_rows(experience: Experience, rows: Ints) -> Experience:
@@ -197,8 +199,9 @@ def take_rows(experience: Experience, rows: Ints) -> Experience:
 def _put_episode(group: Any, number: int, rows: Experience) -> None:
     group.attrs["id"] = number
     group.attrs["total_steps"] = len(rows.reward)
-    nexts = iter([array[-1:] for _, array in named("", rows.next_observation)])
-    observations: Channels = mapped(lambda leaf: np.concatenate([leaf, next(nexts)]), rows.observation)
+    observations: Channels = mapped(
+        lambda before, after: np.concatenate([before, after[-1:]]), rows.observation, rows.next_observation
+    )
     put(group, "observations", observations)
     put(group, "actions", rows.action)
     put(group, "rewards", rows.reward)
@@ -208,8 +211,10 @@ def _put_episode(group: Any, number: int, rows: Experience) -> None:
         put(group, "infos", mapped(lambda leaf: np.concatenate([np.zeros_like(leaf[:1]), leaf]), rows.extra))
 
 
-def _metadata(experience: Experience, episodes: int) -> dict[str, Any]:
+def _metadata(name: str, experience: Experience, episodes: int) -> dict[str, Any]:
     return {
+        "dataset_id": name if re.search(r"-v\d+$", name) else f"{name}-v0",
+        "minari_version": _VERSION,
         "total_episodes": episodes,
         "total_steps": len(experience.reward),
         "data_format": "hdf5",
