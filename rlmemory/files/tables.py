@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..accept import accept_flag, as_numeric
+from ..accept import accept_flag, accept_source, as_numeric
 from ..batch import Channels, Experience
 from ..errors import DataTypeError, FileFormatError, MissingKeyError, ShapeError, SpecError, StructureError
 from .columns import Bools, check_rows, experience_of, mapped, named, numeric, rows_of, shifted, take
@@ -153,8 +153,7 @@ def read_table(
     -------
     Experience
         The last row of an episode that is not terminated is truncated. Without `next_observation` it has none: it is
-        left out, and the row before it is the truncated one. Rows of several sources may be mixed then only when they
-        lie one source after another.
+        left out, and the row before it is the truncated one. Rows of several sources come source after source.
 
     Raises
     ------
@@ -187,12 +186,17 @@ def read_table(
         if name != "extra" or column:
             check_rows(name, column, rows, f"there are {rows} actions")
     ended, cut = _flags(columns, terminated, truncated, is_done, rows)
-    number = columns[source] if isinstance(source, str) else np.full(rows, source)
+    number = np.broadcast_to(accept_source(columns[source] if isinstance(source, str) else source, (rows,)), (rows,))
+    order = np.argsort(number, kind="stable")
+    picked = {name: take(column, order) for name, column in picked.items()}
+    number, ended, cut = number[order], ended[order], cut[order]
     breaks = _changes("source", number, rows)
     if episode is not None:
-        breaks |= _changes("episode", columns[episode], rows)
+        breaks |= _changes("episode", _column("episode", columns[episode], rows)[order], rows)
     if next_observation is not None:
         kept, following = np.arange(rows), _pick(columns, "next_observation", next_observation)
+        check_rows("next_observation", following, rows, f"there are {rows} actions")
+        following = take(following, order)
         cut = cut | (breaks & ~ended)
     else:
         kept, following, cut = shifted(picked["observation"], ended, cut, breaks)
@@ -304,10 +308,14 @@ def _flags(
     return ended, cut & ~ended
 
 
-def _changes(name: str, column: NDArray[Any], rows: int) -> Bools:
-    """True where the row after has another value, and in the last row."""
+def _column(name: str, column: NDArray[Any], rows: int) -> NDArray[Any]:
     if column.shape != (rows,):
         raise ShapeError(f"{name}: expected one number for each of {rows} rows, got shape {column.shape}")
+    return column
+
+
+def _changes(name: str, column: NDArray[Any], rows: int) -> Bools:
+    """True where the row after has another value, and in the last row."""
     last = np.ones(rows, np.bool_)
-    last[:-1] = column[1:] != column[:-1]
+    last[:-1] = _column(name, column, rows)[1:] != column[:-1]
     return last

@@ -133,7 +133,7 @@ def test_nothing_is_left_and_the_old_file_stays_when_writing_fails(tmp_path):
 @pytest.mark.parametrize("keys", [["a/../b"], [""], ["."], ["a", "a/b"], ["_index_0"], [3], ["a\0"], ["\ud800"]])
 def test_keys_that_a_file_would_not_give_back_are_refused(keys, tmp_path):
     experience = small(1)
-    channels = {key: experience.observation for key in keys}
+    channels = dict.fromkeys(keys, experience.observation)
     with pytest.raises(rlm.StructureError, match="observation"):
         write_minari(tmp_path / "set", experience._replace(observation=channels, next_observation=channels))
     assert not (tmp_path / "set").exists()
