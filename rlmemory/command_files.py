@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .files.columns import named, summary_of
+from .files.formats import FORMATS, format_for, read_any, write_any
 from .statistics import summarise
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
 INFO = "what a file holds: episodes, returns, and the range of every channel"
 CONVERT = "experiences from one format into another"
-_FORMATS = ("mat", "minari", "d4rl", "npz", "checkpoint")
 
 
 def add_progress(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +43,6 @@ def add_info_options(parser: argparse.ArgumentParser) -> None:
 
 def run_info(options: argparse.Namespace) -> int:
     """Print what a file holds."""
-    from .files.formats import read_any
-
     one, experience = read_any(options.file, progress=options.progress)
     facts = {"file": str(options.file), "format": one.name, "title": one.title, **facts_of(experience)}
     print(json.dumps(facts) if options.json else text_of(facts))
@@ -52,8 +51,6 @@ def run_info(options: argparse.Namespace) -> int:
 
 def facts_of(experience: Experience) -> dict[str, Any]:
     """Counts, episodes, and the range of every channel."""
-    from .files.columns import named, summary_of
-
     episodes = summary_of(experience)
     rows = len(experience.terminated)
     channels = {
@@ -122,20 +119,20 @@ def add_convert_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``convert``."""
     parser.add_argument("source", metavar="IN", type=Path, help="a file or folder; its format is recognised")
     parser.add_argument("target", metavar="OUT", type=Path, help="by its suffix: .hdf5 is D4RL, a folder is Minari")
-    parser.add_argument("--to", choices=_FORMATS, help="the format of OUT, where its name does not say it")
+    parser.add_argument(
+        "--to", choices=[one.name for one in FORMATS], help="the format of OUT, where its name does not say it"
+    )
     parser.add_argument("--force", action="store_true", help="replace OUT if it is there")
     add_progress(parser)
 
 
 def run_convert(options: argparse.Namespace) -> int:
     """Read, and write in the other format."""
-    from .files.formats import format_for, read_any, write_any
-
     one = format_for(options.target, options.to)  # said before a long read, not after it
     if options.target.exists() and not options.force:
         raise FileExistsError(f"{options.target} is there already; --force replaces it")
     before, experience = read_any(options.source, progress=options.progress)
-    write_any(options.target, experience, one.name)
+    write_any(options.target, experience, one.name, progress=options.progress)
     rows = len(experience.terminated)
     print(f"{options.source} ({before.title}) -> {options.target} ({one.title}): {rows:,} experiences")
     return 0

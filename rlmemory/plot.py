@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .command_files import add_progress
 from .errors import EmptyMemoryError
+from .files.columns import matrix, named, summary_of
+from .files.extras import extra
+from .files.formats import read_any
+from .files.hdf5 import replacing
 
 if TYPE_CHECKING:
     import os
@@ -23,8 +28,6 @@ _BINS = 60
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command line."""
-    from .command_files import add_progress
-
     parser.add_argument("file", metavar="FILE", type=Path, help="a file or folder; its format is recognised")
     parser.add_argument("-o", "--output", type=Path, help="the picture (default: FILE's name with .png, here)")
     add_progress(parser)
@@ -32,9 +35,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Draw what a file holds."""
-    from .files.extras import extra
-    from .files.formats import read_any
-
     extra("matplotlib", "plot", "the plot")  # said before a long read, not after it
     output = options.output or Path(f"{options.file.resolve().stem}.png")
     _, experience = read_any(options.file, progress=options.progress)
@@ -60,10 +60,6 @@ def draw(experience: Experience, output: str | os.PathLike[str], title: str = ""
     NotAvailableError
         Without matplotlib.
     """
-    from .files.columns import summary_of
-    from .files.extras import extra
-    from .files.hdf5 import replacing
-
     agg = extra("matplotlib.backends.backend_agg", "plot", "the plot")
     figures = extra("matplotlib.figure", "plot", "the plot")
     if not len(experience.terminated):
@@ -107,8 +103,6 @@ def _finite(array: Any) -> Any:
 
 
 def _parts(experience: Experience) -> dict[str, Any]:
-    from .files.columns import matrix, named
-
     parts: dict[str, Any] = {}
     for label, array in named("observation", experience.observation):
         columns = matrix(np.asarray(array))

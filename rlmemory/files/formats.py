@@ -31,7 +31,9 @@ class Format(NamedTuple):
         Of new files; "" is a folder.
     reader, writer : str
         ``module:function`` of this package, or "" where there is none: ``reader(path) -> Experience`` (or a memory),
-        ``writer(path, experience)``.
+        ``writer(path, experience)``. The writer "save" is ``memory.save(path)``.
+    bars : bool
+        Whether both take ``progress=``.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...]
     reader: str = ""
     writer: str = ""
+    bars: bool = False
 
 
 def _begins(path: Path, text: bytes, size: int = 512) -> bool:
@@ -51,6 +54,10 @@ def _begins(path: Path, text: bytes, size: int = 512) -> bool:
 
 def _is_matlab(path: Path) -> bool:
     return _begins(path, _MATLAB) or (path.suffix == ".mat" and path.is_file())
+
+
+def _is_npz(path: Path) -> bool:
+    return path.suffix == ".npz" and _begins(path, _ZIP)
 
 
 def _is_checkpoint(path: Path) -> bool:
@@ -75,9 +82,17 @@ def _is_d4rl(path: Path) -> bool:
 #: A new format is one more line here.
 FORMATS: tuple[Format, ...] = (
     Format("mat", "MATLAB file", _is_matlab, (".mat",), "files.matfile:read_mat", "files.matfile:write_mat"),
-    Format("minari", "Minari data set", _is_minari, ("",), "files.minari:read_minari", "files.minari:write_minari"),
+    Format(
+        "minari",
+        "Minari data set",
+        _is_minari,
+        ("",),
+        "files.minari:read_minari",
+        "files.minari:write_minari",
+        bars=True,
+    ),
     Format("d4rl", "D4RL data set", _is_d4rl, (".hdf5", ".h5"), "files.d4rl:read_d4rl", "files.d4rl:write_d4rl"),
-    Format("npz", "checkpoint in one file", lambda p: _begins(p, _ZIP), (".npz",), "files.checkpoint:load", "save"),
+    Format("npz", "checkpoint in one file", _is_npz, (".npz",), "files.checkpoint:load", "save"),
     Format("checkpoint", "checkpoint folder", _is_checkpoint, (".checkpoint",), "files.checkpoint:load", "save"),
 )
 
@@ -128,8 +143,8 @@ def read_any(path: str | os.PathLike[str], *, progress: bool = False) -> tuple[F
         When the reader of its format, or a package that the reader needs, is not there.
     """
     one = format_of(path)
-    function = _function(one, one.reader, "read")
-    found = function(path, progress=progress) if one.name == "minari" else function(path)
+    bars = {"progress": progress} if one.bars else {}
+    found = _function(path, one, one.reader, "read")(path, **bars)
     if isinstance(found, Experience):
         return one, found
     if hasattr(found, "all"):
@@ -137,7 +152,9 @@ def read_any(path: str | os.PathLike[str], *, progress: bool = False) -> tuple[F
     raise FileFormatError(f"{path}: a {one.title} that holds {type(found).__name__}, and no experiences")
 
 
-def write_any(path: str | os.PathLike[str], experience: Experience, name: str | None = None) -> Format:
+def write_any(
+    path: str | os.PathLike[str], experience: Experience, name: str | None = None, *, progress: bool = False
+) -> Format:
     """Write an experience in the format that its name or suffix says.
 
     Raises
@@ -149,14 +166,15 @@ def write_any(path: str | os.PathLike[str], experience: Experience, name: str | 
     if one.writer == "save":
         memory: Any = memory_from(experience)
         if not hasattr(memory, "save"):
-            raise NotAvailableError(f"{path}: this version cannot write a {one.title}")
+            raise _not_here(path, one, "write")
         memory.save(path)
     else:
-        _function(one, one.writer, "write")(path, experience)
+        bars = {"progress": progress} if one.bars else {}
+        _function(path, one, one.writer, "write")(path, experience, **bars)
     return one
 
 
-def _function(one: Format, where: str, verb: str) -> Callable[..., Any]:
+def _function(path: Any, one: Format, where: str, verb: str) -> Callable[..., Any]:
     module, _, name = where.partition(":")
     package = __name__.split(".")[0]
     try:
@@ -166,6 +184,10 @@ def _function(one: Format, where: str, verb: str) -> Callable[..., Any]:
             raise
         found = None
     if found is None:
-        raise NotAvailableError(f"this version cannot {verb} a {one.title} here")
+        raise _not_here(path, one, verb)
     function: Callable[..., Any] = found
     return function
+
+
+def _not_here(path: Any, one: Format, verb: str) -> NotAvailableError:
+    return NotAvailableError(f"{path}: a {one.title}, which this version of rlmemory cannot {verb}")

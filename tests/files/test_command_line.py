@@ -11,7 +11,7 @@ import pytest
 
 import rlmemory as rlm
 from rlmemory.__main__ import main
-from rlmemory.files import memory_from, read_d4rl, read_minari, write_d4rl, write_minari
+from rlmemory.files import formats, memory_from, read_d4rl, read_minari, write_d4rl, write_minari
 from rlmemory.files.formats import FORMATS, format_for, format_of
 
 from .support import assert_same, leftovers, small
@@ -217,6 +217,27 @@ def test_every_format_is_found_by_its_name_and_suffix():
         assert format_for("x", one.name) is one
         for suffix in one.suffixes:
             assert format_for(f"x{suffix}") is one
+
+
+def test_a_format_is_one_line(files, monkeypatch, capsys):
+    """A new reader is found by what a file looks like; one that is not there is named."""
+    (files / "x.new").write_bytes((files / "flat.hdf5").read_bytes())
+    (files / "x.later").touch()
+    lines = [
+        formats.Format(suffix[1:], title, lambda path, suffix=suffix: path.suffix == suffix, (suffix,), reader, reader)
+        for suffix, title, reader in (
+            (".new", "new format", "files.d4rl:read_d4rl"),
+            (".later", "later format", "files.later:read_later"),
+            (".other", "other format", "files.d4rl:read_other"),
+        )
+    ]
+    monkeypatch.setattr(formats, "FORMATS", (*lines, *formats.FORMATS))
+    assert main(["info", "x.new"]) == 0
+    assert "x.new: new format" in capsys.readouterr().out
+    assert main(["info", "x.later"]) == 3
+    assert "x.later: a later format, which this version of rlmemory cannot read" in capsys.readouterr().err
+    assert main(["convert", "set", "x.other"]) == 3
+    assert "x.other: a other format, which this version of rlmemory cannot write" in capsys.readouterr().err
 
 
 def test_a_bar_where_somebody_looks(tmp_path, monkeypatch, capsys):

@@ -274,6 +274,22 @@ def test_a_column_that_is_missing_is_named(tmp_path):
         read_d4rl(d4rl(tmp_path / "y.hdf5", **flat()), extra=["x"])
 
 
+@pytest.mark.filterwarnings("ignore")  # those of Minari are its own
+@given(experiences())
+def test_minari_itself_reads_what_was_written(experience):
+    theirs = pytest.importorskip("minari")
+    with TemporaryDirectory() as folder:
+        write_minari(Path(folder) / "set-v0", experience)
+        found = theirs.MinariDataset(Path(folder) / "set-v0" / "data")
+        assert found.total_steps == len(experience.reward)
+        reward = np.concatenate([episode.rewards for episode in found.iterate_episodes()])
+        assert reward.tobytes() == experience.reward.tobytes()
+        if isinstance(experience.observation, tuple):
+            for number in range(len(experience.observation)):
+                seen = np.concatenate([episode.observations[number][:-1] for episode in found.iterate_episodes()])
+                assert seen.tobytes() == experience.observation[number].tobytes()
+
+
 @pytest.mark.slow
 def test_real_trajectories_go_through_both_formats(shared_fixtures, tmp_path):
     with np.load(shared_fixtures / "real" / "imitation_cartpole.npz") as file:
