@@ -225,7 +225,7 @@ def _metadata(name: str, experience: Experience, episodes: int) -> dict[str, Any
 
 def _space(value: Channels) -> dict[str, Any]:
     if isinstance(value, Mapping):
-        return {"type": "Dict", "subspaces": {key: _space(part) for key, part in value.items()}}
+        return {"type": "Dict", "subspaces": {key: _space(part) for key, part in _nested(value).items()}}
     if isinstance(value, tuple):
         return {"type": "Tuple", "subspaces": [_space(part) for part in value]}
     shape, dtype = value.shape[1:], value.dtype
@@ -236,3 +236,15 @@ def _space(value: Channels) -> dict[str, Any]:
         low, high = 0, 1
     limits = {name: np.full(shape, bound).tolist() for name, bound in (("low", low), ("high", high))}
     return {"type": "Box", "dtype": dtype.name, "shape": list(shape), **limits}
+
+
+def _nested(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys such as "arm/joints" as the groups that HDF5 makes of them."""
+    result: dict[str, Any] = {}
+    for key, part in value.items():
+        first, _, rest = key.partition("/")
+        if rest:
+            result.setdefault(first, {})[rest] = part
+        else:
+            result[first] = part
+    return result
