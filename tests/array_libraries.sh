@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests with torch and JAX, in an environment of their own: bash tests/array_libraries.sh [FOLDER]
 # Measured with CPU builds from a near index: 70 s in all, 4 s of it tests, 1720 MB on disk; minutes from afar.
-# (PyPI's own torch for Linux brings CUDA, 5 GB: set TORCH_INDEX to an index of CPU builds where that is too much.)
+# (PyPI's own torch for Linux brings CUDA, several GB: set TORCH_INDEX to an index of CPU builds where that is too much.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=${1:-.venv-arrays}
