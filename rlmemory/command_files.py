@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .files.columns import named, summary_of
+from .files.assembled import named, summary_of
 from .files.formats import FORMATS, format_for, read_any, write_any
 from .statistics import summarise
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .command_files import add_progress
 from .errors import EmptyMemoryError
-from .files.columns import matrix, named, summary_of
+from .files.assembled import matrix, named, summary_of
 from .files.extras import extra
 from .files.formats import read_any
 from .files.hdf5 import replacing

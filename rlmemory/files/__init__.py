@@ -10,13 +10,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .columns import memory_from
+    from .assembled import memory_from
     from .d4rl import read_d4rl, write_d4rl
     from .minari import read_minari, write_minari
     from .tables import read_simulation_log, read_table
 
 _HOME = {
-    "memory_from": "columns",
+    "memory_from": "assembled",
     "read_d4rl": "d4rl",
     "write_d4rl": "d4rl",
     "read_minari": "minari",

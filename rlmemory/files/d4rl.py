@@ -10,7 +10,7 @@ import numpy as np
 from ..accept import accept_flag
 from ..batch import Experience
 from ..errors import FileFormatError, ReplayMemoryError, StructureError
-from .columns import Bools, check_rows, differs, experience_of, shifted, take
+from .assembled import Bools, check_rows, differs, experience_of, shifted, take
 from .hdf5 import Group, check_names, created, opened
 
 _COLUMNS = ("observations", "actions", "rewards", "terminals")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..batch import Experience
 from ..errors import FileFormatError, NotAvailableError
-from .columns import memory_from
+from .assembled import memory_from
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _MATLAB = b"MATLAB "

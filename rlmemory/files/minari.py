@@ -14,7 +14,7 @@ import numpy as np
 from ..accept import accept_flag
 from ..batch import Channels, Experience
 from ..errors import FileFormatError, ReplayMemoryError, ShapeError
-from .columns import Ints, check_rows, episodes_of, experience_of, mapped, named, rows_of, take
+from .assembled import Ints, check_rows, episodes_of, experience_of, mapped, named, rows_of, take
 from .extras import shown
 from .hdf5 import Group, check_names, created, opened, put, replacing
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..accept import accept_flag, accept_source, as_numeric
 from ..batch import Channels, Experience
 from ..errors import DataTypeError, FileFormatError, MissingKeyError, ShapeError, SpecError, StructureError
-from .columns import Bools, check_rows, experience_of, mapped, named, numeric, rows_of, shifted, take
+from .assembled import Bools, check_rows, experience_of, mapped, named, numeric, rows_of, shifted, take
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 
