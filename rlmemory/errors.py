@@ -49,6 +49,10 @@ class CheckpointWarning(UserWarning):
     """The newest checkpoint is damaged, and the one before it was taken."""
 
 
+class FileFormatError(ReplayMemoryError, ValueError):
+    """A file is damaged, or does not hold what it should."""
+
+
 class NotPickleableError(ReplayMemoryError, TypeError):
     """A memory whose arena is a file was pickled or deep-copied."""
 

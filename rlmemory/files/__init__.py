@@ -1,6 +1,7 @@
 """In and out of files: checkpoints, ``.mat`` files, data sets, tables and logs.
 
-A reader gives an :class:`rlmemory.Experience` that ``memory.extend_from`` takes. Nothing is loaded before it is used.
+A reader gives an :class:`rlmemory.Experience` that ``memory.extend_from`` takes, and `memory_from` makes a memory for
+it. Nothing is loaded before it is used.
 """
 
 from __future__ import annotations
@@ -9,19 +10,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .assembled import memory_from
     from .checkpoint import Checkpoint, checkpoints, load
+    from .d4rl import read_d4rl, write_d4rl
     from .matfile import append_mat, read_mat, write_mat
     from .matvalues import read_mat_values, write_mat_values
+    from .minari import read_minari, write_minari
+    from .tables import read_simulation_log, read_table
 
 _HOME = {
     "Checkpoint": "checkpoint",
+    "append_mat": "matfile",
     "checkpoints": "checkpoint",
     "load": "checkpoint",
-    "append_mat": "matfile",
+    "memory_from": "assembled",
+    "read_d4rl": "d4rl",
     "read_mat": "matfile",
-    "write_mat": "matfile",
     "read_mat_values": "matvalues",
+    "read_minari": "minari",
+    "read_simulation_log": "tables",
+    "read_table": "tables",
+    "write_d4rl": "d4rl",
+    "write_mat": "matfile",
     "write_mat_values": "matvalues",
+    "write_minari": "minari",
 }
 
 __all__ = [
@@ -29,10 +41,17 @@ __all__ = [
     "append_mat",
     "checkpoints",
     "load",
+    "memory_from",
+    "read_d4rl",
     "read_mat",
     "read_mat_values",
+    "read_minari",
+    "read_simulation_log",
+    "read_table",
+    "write_d4rl",
     "write_mat",
     "write_mat_values",
+    "write_minari",
 ]
 
 

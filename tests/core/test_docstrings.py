@@ -22,7 +22,7 @@ SECTION = re.compile(r"^(\w[\w ]*)\n-+$", re.M)
 
 def public_callables() -> list:
     """Every public function, class, method and property, by the name that a user writes."""
-    found = []
+    found = [(f"files.{name}", getattr(rlm.files, name)) for name in rlm.files.__all__]
     for name in rlm.__all__:
         thing = getattr(rlm, name)
         found.append((name, thing))
