@@ -81,7 +81,7 @@ def _is_d4rl(path: Path) -> bool:
 
 #: A new format is one more line here.
 FORMATS: tuple[Format, ...] = (
-    Format("mat", "MATLAB file", _is_matlab, (".mat",), "files.matfile:read_mat", "files.matfile:write_mat"),
+    Format("mat", "MATLAB file", _is_matlab, (".mat",), "files.matguess:read_mat_by_looks", "files.matfile:write_mat"),
     Format(
         "minari",
         "Minari data set",
