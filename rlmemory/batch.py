@@ -70,6 +70,9 @@ class Generated(Experience):
 class Batch(NamedTuple):
     """A sample for a learner: the fields of `Experience`, and what the rows mean in it.
 
+    The axes (B,) are those of single rows and n-step sums; windows of T steps have (B, T), or (T, B) when time was
+    asked for first, in all fields but `weight`.
+
     Attributes
     ----------
     observation, action, reward, next_observation, terminated, truncated, source, id, extra
@@ -84,8 +87,8 @@ class Batch(NamedTuple):
         ``gamma ** steps``, and 0 where terminated. A target is always ``reward + discount * value(next_observation)``.
     weight : float64 array (B,)
         Importance weights; ones when every row is equally likely.
-    previous_action, previous_reward : None
-        The step before, when it was asked for.
+    previous_action, previous_reward : as action and reward, or None
+        Of the step before each one, zeros at an episode's start; None unless they were asked for.
     """
 
     observation: Channels
