@@ -150,3 +150,11 @@ def test_sums_refuse_what_contradicts_them(options, message):
 def test_one_step_is_the_plain_sample(backend):
     memory, other = line(10, [1.0, 2.0, 3.0]), line(10, [1.0, 2.0, 3.0])
     assert np.array_equal(memory.sample(20, n_step=1).reward, other.sample(20).reward)
+
+
+@pytest.mark.parametrize("n_step", [10, 10**9])
+def test_sums_over_more_steps_than_there_are_take_no_room_for_them(backend, n_step):
+    memory = line(10, [1.0, 2.0, 3.0])
+    batch = memory.sample(3, n_step=n_step, discount=0.5, replace=False)
+    by_id = dict(zip(batch.id.tolist(), batch.reward.tolist(), strict=True))
+    assert by_id == {0: 1.0 + 1.0 + 0.75, 1: 2.0 + 1.5, 2: 3.0}
