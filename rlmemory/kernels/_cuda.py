@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,6 +65,24 @@ def launch(function: Any, blocks: int | tuple[int, int], threads: int = THREADS)
 def blocks_for(items: int, threads: int = THREADS) -> int:
     """How many blocks give each item a thread, within the limit."""
     return max(1, min(-(-items // threads), BLOCKS))
+
+
+@contextmanager
+def lent(inputs: Sequence[Any], outputs: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """The arrays of a call as the device sees them, inputs first.
+
+    Arrays on the device are taken as they are. Those of the host are copied there, and the outputs among them back at
+    the end: that is for tests and for other back ends' callers, who work on host arrays.
+    """
+    arrays = [_there(array) for array in (*inputs, *outputs)]
+    yield tuple(arrays)
+    for host, there in zip(outputs, arrays[len(inputs) :], strict=True):
+        if isinstance(host, np.ndarray) and host.size:
+            host[...] = there.copy_to_host()
+
+
+def _there(array: Any) -> Any:
+    return to_device(array) if isinstance(array, np.ndarray) else array
 
 
 # ---- devices --------------------------------------------------------------------------------------------------------
