@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from . import files as files
     from . import wrappers as wrappers
     from .batch import Batch, Experience
+    from .device_array import DeviceArray
+    from .devices import to_device, to_host
     from .episodes import Episodes, Findings
     from .errors import (
         ArenaError,
@@ -55,6 +57,9 @@ __version__ = "0.1.0"
 _HOME = {
     "Batch": "batch",
     "Experience": "batch",
+    "DeviceArray": "device_array",
+    "to_device": "devices",
+    "to_host": "devices",
     "ArenaError": "errors",
     "CheckpointError": "errors",
     "CheckpointWarning": "errors",
@@ -106,6 +111,7 @@ __all__ = [
     "CheckpointError",
     "CheckpointWarning",
     "DataTypeError",
+    "DeviceArray",
     "EmptyMemoryError",
     "Episodes",
     "Experience",
@@ -141,6 +147,8 @@ __all__ = [
     "shift_actions",
     "spec_from_space",
     "split_trajectories",
+    "to_device",
+    "to_host",
     "trajectory_lengths",
     "unsplit_trajectories",
     "warmup",

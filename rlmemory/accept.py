@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .device_array import Borrowed, is_on_device
 from .errors import DataTypeError, ShapeError, ValueNotRepresentableError
 from .specs import NumericSpec
 
@@ -38,10 +39,27 @@ def accept(name: str, value: Any, spec: NumericSpec, lead: tuple[int, ...] = ())
     return array if array.dtype == spec.dtype else cast_exactly(name, array, spec.dtype)
 
 
+def accept_on_device(name: str, value: Borrowed, spec: NumericSpec, lead: tuple[int, ...]) -> Borrowed:
+    """An array on a device, of shape ``lead + spec.shape`` and the spec's dtype; nothing is cast there."""
+    if value.shape != lead + spec.shape:
+        raise ShapeError(_shape_message(name, value.shape, spec, lead))
+    if value.dtype != spec.dtype:
+        raise DataTypeError(
+            f"{name}: expected {spec.dtype}, got {value.dtype}; arrays on a device are stored as they are: cast it "
+            "there, with x.to(...) or x.astype(...), or give the spec its dtype"
+        )
+    return value
+
+
 def as_numeric(name: str, value: Any) -> NDArray[Any]:
     """`value` as an array of numbers with native byte order."""
     if isinstance(value, np.ma.MaskedArray):
         raise DataTypeError(f"{name}: a masked array would lose its mask; give an array, for example with .filled(...)")
+    if is_on_device(value):
+        raise DataTypeError(
+            f"{name}: expected an array on the host, got one on a GPU ({type(value).__name__}); rlmemory.to_host(x) "
+            "copies it, and a memory made with device='cuda' takes it where it is"
+        )
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:

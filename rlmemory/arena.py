@@ -42,6 +42,8 @@ class Arena:
         The columns as NumPy sees them; they share the block's memory.
     """
 
+    on_device = False
+
     def __init__(
         self, fields: Sequence[Field], capacity: int, path: str | os.PathLike[str] | None = None, mode: Mode = "x"
     ) -> None:
@@ -52,6 +54,15 @@ class Arena:
         self.views: list[NDArray[Any]] = [
             np.ndarray((capacity, *c.shape), c.dtype, self.block, c.start) for c in self.columns
         ]
+
+    def write(self, first: int, end: int, columns: Sequence[NDArray[Any]]) -> None:
+        """Rows into the slots ``first <= slot < end``, for the first columns."""
+        for view, column in zip(self.views, columns, strict=False):
+            view[first:end] = column
+
+    def copy_rows(self, first: int, end: int, old: Any, origin: int) -> None:
+        """Rows of another arena of equal columns, from its slot `origin` on."""
+        self.write(first, end, [view[origin : origin + end - first] for view in old.views])
 
 
 def _in_ram(size: int) -> NDArray[np.uint8]:

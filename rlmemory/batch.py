@@ -7,12 +7,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .device_array import DeviceArray
+
 #: An array, a tuple of arrays or a dict of arrays: arranged as the specs of the memory.
 Channels: TypeAlias = Any
 
 
 def _described(value: Any) -> str:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, DeviceArray)):
         return f"{value.dtype}{list(value.shape)}"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_described(part)}" for key, part in value.items()) + "}"

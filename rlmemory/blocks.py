@@ -57,6 +57,7 @@ class Owner(np.ndarray[tuple[int], np.dtype[np.uint8]]):
 
     plan: Plan
     offset: int
+    pinned: bool
 
 
 class Plan:
@@ -72,11 +73,14 @@ class Plan:
     tables : dict of int64 arrays (channels, 3)
         What `gather` reads to fill parts of the block: start in the arena, bytes of a row, start in the block. Set by
         the memory.
+    by_host : list of (int, int)
+        Which columns, from first to last, a memory on a GPU fills on the host. Set by the memory.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
         self.columns, self.size = lay_out(fields, 1)
         self.tables: dict[str, NDArray[np.int64]] = {}
+        self.by_host: list[tuple[int, int]] = []
         self._split: Callable[[NDArray[Any]], tuple[NDArray[Any], ...]] | None = None
         if self.size < 2**31 and len(fields) > 1:
             # Cutting views one at a time costs 260 ns each; as fields of one record, 75 ns. NumPy's records end
@@ -91,17 +95,21 @@ class Plan:
             )
             self._split = itemgetter(*self._record.names or ())
 
-    def make(self) -> tuple[NDArray[np.uint8], tuple[NDArray[Any], ...]]:
-        """A fresh block as (its bytes, its arrays); not cleared."""
-        owner = Owner(self.size + ALIGNMENT, _BYTE)
+    def make(
+        self, allocate: Callable[[int], NDArray[np.uint8]] | None = None
+    ) -> tuple[NDArray[np.uint8], tuple[NDArray[Any], ...]]:
+        """A fresh block as (its bytes, its arrays); not cleared. `allocate`: page-locked memory instead of other."""
+        size = self.size + ALIGNMENT
+        owner = Owner(size, _BYTE) if allocate is None else allocate(size).view(Owner)
         owner.plan = self
+        owner.pinned = allocate is not None
         owner.offset = -addressof(c_char.from_buffer(owner.data)) % ALIGNMENT
         return self._open(owner)
 
-    def again(self, array: Any) -> tuple[NDArray[np.uint8], tuple[NDArray[Any], ...]] | None:
+    def again(self, array: Any, *, pinned: bool = False) -> tuple[NDArray[np.uint8], tuple[NDArray[Any], ...]] | None:
         """The block that `array` was cut from, as `make` gives it, if it was laid out by such a plan; else None."""
         owner = _owner(array)
-        if owner is None:
+        if owner is None or (pinned and not owner.pinned):
             return None
         plan = owner.plan
         if plan is not self and plan.columns != self.columns:

@@ -91,7 +91,7 @@ class Episodic(Sampling):
             first[number[::-1]] = rows[::-1]
             last[number] = rows
             spec = self._named[self._reward_column][1]
-            rewards = matrix(self._views[self._reward_column][slots])
+            rewards = matrix(self._reward_view[slots])
             wide = rewards.astype(np.complex128 if spec.dtype.kind == "c" else np.float64)
             sums = np.zeros((count, wide.shape[1]), wide.dtype)
             np.add.at(sums, number, wide)  # one row after another: the order of time

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from .accept import at_least, one_source
-from .batch import Batch, Channels, Experience
+from .batch import Batch, Channels, Experience, Generated
 from .errors import EmptyMemoryError
 from .goals import GoalCondition, parse_goals
 from .options import Options
@@ -167,13 +167,13 @@ class HindsightReplayMemory(Relabelling):
             keywords["is_done_fn"] = _GoalJudge(base.compute_terminated)
         return cls.from_env(env, capacity, **keywords)
 
-    def _prepared(self, windows: int, options: Options, out: Batch | None) -> Target:
+    def _prepared(self, windows: int, options: Options, out: Batch | None, pinned: bool) -> Target:
         if self._relabel == "sample" and not options.stop:
             raise ValueError(
                 "boundary='cross': a window with a new goal ends with its episode; "
                 "use boundary='stop', or relabel='store'"
             )
-        return super()._prepared(windows, options, out)
+        return super()._prepared(windows, options, out, pinned)
 
     def _batch(self, chosen: Ints, options: Options, target: Target) -> Batch:
         if self._relabel != "sample":
@@ -182,11 +182,16 @@ class HindsightReplayMemory(Relabelling):
         after = min(options.n_step, max(self._length, 2)) if sums else options.after
         window = options._replace(n_step=1, after=after, time_major=False)
         apart = sums or options.time_major  # relabelled as windows, then brought into the form that was asked for
-        batch = super()._batch(chosen, window, self._prepared(chosen.size, window, None) if apart else target)
+        # The functions that judge work on the host, also for a memory on a GPU.
+        final = self._on_host(target.plan) if self._arena.on_device else target
+        here = self._on_host(self._plan_of(chosen.size, window)) if apart else final
+        batch = super()._batch(chosen, window, here)
         self._relabel_batch(batch, self._rng.random(2 * chosen.size), window)
         if sums:
-            return self._folded(batch, options, target)
-        return self._swapped(batch, target) if options.time_major else batch
+            batch = self._folded(batch, options, final)
+        elif options.time_major:
+            batch = self._swapped(batch, final)
+        return self._as_batch(self._lifted(final, target)) if self._arena.on_device else batch
 
     def generate_hindsight(self, length: int | None = None, *, source: int | None = None) -> Experience:
         """Experiences with new goals, made of the newest ones and not stored.
@@ -222,8 +227,14 @@ class HindsightReplayMemory(Relabelling):
             if not rows.size:
                 raise EmptyMemoryError("generate_hindsight: there are no experiences to make new ones of")
             if length is None:
-                return self._generated(self._episode_of(int(rows[-1])))
-            return self._generated(rows[-at_least("length", length, 1) :])
+                newest = self._episode_of(int(rows[-1]))
+            else:
+                newest = rows[-at_least("length", length, 1) :]
+            record, filled = self._generated(newest)
+            if not self._arena.on_device:
+                return record
+            target = self._target(filled.plan, None)
+            return Generated(*self._as_experience(self._lifted(filled, target)))
 
 
 def _checked_strategy(value: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from .accept import at_least, one_source
 from .arena import Arena
+from .devices import Placed
 from .episodes import Episodic
 from .reading import Reading
 from .specs import NumericSpec, spec_from_space
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import gymnasium
 
 
-class ReplayMemory(Writing, Reading, Episodic):
+class ReplayMemory(Writing, Reading, Episodic, Placed):
     """A ring-buffer replay memory with several observation and action channels.
 
     Parameters
@@ -34,8 +35,9 @@ class ReplayMemory(Writing, Reading, Episodic):
         A spec with a shape makes the reward a vector.
     extra : dict of NumericSpec, optional
         The user's own fields (log-probabilities, RNN states, costs): stored, sampled and saved like the rest.
-    device : {"cpu"}
-        Where the bytes are.
+    device : {"cpu", "cuda", "cuda:N"}, default "cpu"
+        Where the bytes are. "cuda" is the thread's current device when the memory is made. On a GPU results are
+        `DeviceArray`, and arrays of any library that are there are stored without passing through the host.
     path : path-like, optional
         Keep the bytes in this file instead of RAM: room for more than the RAM, not a checkpoint. It begins empty.
         Such a memory cannot be pickled or copied; a forked child may read it.
@@ -53,6 +55,10 @@ class ReplayMemory(Writing, Reading, Episodic):
         For a capacity below 1.
     OSError
         When the file cannot be made.
+    NotAvailableError
+        For a `device` without a driver or without that device, and for a `path` on one.
+    MemoryError
+        When there is no room for the capacity; of a GPU it says how much was asked for and how much is free.
 
     See Also
     --------
@@ -174,6 +180,7 @@ class ReplayMemory(Writing, Reading, Episodic):
 
     def __repr__(self) -> str:
         where = f", path={str(self._arena.path)!r}" if self._arena.path else ""
+        where = f", {self._device}" if self._device != "cpu" else where
         return (
             f"<{type(self).__name__} {self._length:,} of {self._capacity:,} experiences, "
             f"{self.nbytes / 2**20:.1f} MiB{where}>"
@@ -205,12 +212,12 @@ class ReplayMemory(Writing, Reading, Episodic):
                 return
             path = self._arena.path
             new_path = None if path is None else path.with_name(path.name + ".resize")
-            arena = Arena(self._fields(), size, new_path, "w")
+            arena = self._new_arena(size, new_path, "w")
             # Everything is made beside the memory, which changes in one step: an interrupt leaves the old or the new.
             aside = object.__new__(type(self))
             aside.__dict__.update(self.__dict__)
             aside._moved_to(arena, size, min(self._length, size))
-            if path is not None and new_path is not None:
+            if isinstance(arena, Arena) and path is not None and new_path is not None:
                 Path(new_path).replace(path)
                 arena.path = path
             self.__dict__.update(aside.__dict__)

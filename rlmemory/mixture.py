@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .accept import as_numeric, at_least
 from .batch import Batch, Channels, _record_repr
+from .device_array import DeviceArray
+from .devices import joined, to_device
 from .errors import EmptyMemoryError, ShapeError, StructureError
 from .memory import ReplayMemory
 
@@ -93,6 +95,11 @@ class Mixture:
             if not isinstance(memory, ReplayMemory):
                 raise StructureError(f"memories: expected replay memories, got {type(memory).__name__} at {i}")
             for ours, theirs in zip(self._memories[0]._groups, memory._groups, strict=True):
+                if memory.device != self._memories[0].device:
+                    raise StructureError(
+                        f"memories: memories[0] is on {self._memories[0].device}, memories[{i}] on {memory.device}; "
+                        "bring one of them to the other's with to()"
+                    )
                 if not ours.same_layout(theirs):
                     raise StructureError(
                         f"{ours.field}: the memories of a mixture need equal specs; memories[0] has {ours.specs}, "
@@ -179,7 +186,8 @@ class Mixture:
             name: _joined([getattr(part, name) for part in parts], 0 if name == "weight" else rows)
             for name in Batch._fields
         }
-        return MixtureBatch(**fields, member=np.repeat(np.arange(counts.size), counts))
+        member = np.repeat(np.arange(counts.size), counts)
+        return MixtureBatch(**fields, member=to_device(member, self._memories[0].device))
 
 
 def _joined(values: list[Any], axis: int) -> Any:
@@ -187,6 +195,8 @@ def _joined(values: list[Any], axis: int) -> Any:
     first = values[0]
     if first is None:
         return None
+    if isinstance(first, DeviceArray):
+        return joined(values, axis)
     if isinstance(first, dict):
         return {key: _joined([value[key] for value in values], axis) for key in first}
     if isinstance(first, tuple):

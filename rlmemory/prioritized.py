@@ -131,7 +131,7 @@ class PrioritizedReplayMemory(Ranked):
                 truncated=truncated, source=source, extra=extra,
             )  # fmt: skip
         with self._lock:
-            given = accept_priority(priority, (), self.priority_exponent)
+            given = accept_priority(self._fetched("priority", priority), (), self.priority_exponent)
             self._sync_priorities()
             row = super().append(
                 observation, action, reward=reward, next_observation=next_observation, terminated=terminated,
@@ -177,6 +177,7 @@ class PrioritizedReplayMemory(Ranked):
         with self._lock:
             if priority is not None:
                 rows = self._count(self._flatten(observation, action, reward, next_observation, extra)[0])
+                priority = self._fetched("priority", priority)
                 shape = () if np.ndim(priority) == 0 else (rows,)
                 given = accept_priority(priority, shape, self.priority_exponent)
                 self._sync_priorities()
@@ -217,11 +218,11 @@ class PrioritizedReplayMemory(Ranked):
         Each call is one step of the importance exponent. MATLAB has no counterpart: only its agents can do this.
         Thread-safe.
         """
-        ids = as_numeric("id", id)
+        ids = as_numeric("id", self._fetched("id", id))
         if ids.dtype.kind == "b":
             raise StaleIdError("id: expected whole numbers, got bools; for a mask use id[mask]")
         ids = cast_exactly("id", ids, _INT) if ids.dtype != _INT else ids
-        given = as_numeric("priority", priority)
+        given = as_numeric("priority", self._fetched("priority", priority))
         if given.shape != ids.shape and _without_last_one(given.shape) != _without_last_one(ids.shape):
             hint = ""
             if ids.ndim == 2 and given.size == ids.shape[0]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .accept import at_least
-from .arena import Arena
 from .memory import ReplayMemory
 from .priorities import HIGHEST, Priorities, check_priority
 from .specs import SpecStructure
+
+if TYPE_CHECKING:
+    from .store import AnyArena
 
 Floats = NDArray[np.float64]
 
@@ -126,7 +128,7 @@ class Ranked(ReplayMemory):
         self._sync_priorities()
         return self._priorities.in_order(self._oldest, self._next_id)
 
-    def _moved_to(self, arena: Arena, capacity: int, length: int) -> None:
+    def _moved_to(self, arena: AnyArena, capacity: int, length: int) -> None:
         priority, mass = self._in_order()
         super()._moved_to(arena, capacity, length)
         self._priorities = copy(self._priorities)  # the other one stays as it is until all of this is done

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import kernels
 from .accept import at_least
+from .arena import Arena
 from .batch import Experience
-from .blocks import Plan
-from .results import Arrays, Results
+from .results import Results, Target
 
 #: From this size on a kernel that writes past the caches copies faster than NumPy does column by column.
 _WORTH_A_KERNEL = 1 << 22
@@ -42,8 +42,9 @@ class Reading(Results):
         """
         with self._lock:
             oldest = self._oldest
-            plan, block, arrays = self._target(self._rows_plan((self._length,)), out)
-            self._copy_channels(plan, block, arrays)
+            target = self._target(self._rows_plan((self._length,)), out)
+            arrays = target.arrays
+            self._copy_channels(target)
             terminated, truncated, source, ids = arrays[len(self._views) :]
             for first, last, done in self._spans(oldest, self._next_id):
                 piece = slice(done, done + last - first)
@@ -51,23 +52,28 @@ class Reading(Results):
                 np.equal(self._is_done[first:last], 2, out=truncated[piece])
                 source[piece] = 0 if self._single else self._plain_sources(self._source[first:last])
             _count_from(oldest, ids)
-            return self._as_experience(arrays)
+            return self._as_experience(self._given(target))
 
-    def _copy_channels(self, plan: Plan, block: NDArray[np.uint8], arrays: Arrays) -> None:
+    def _copy_channels(self, target: Target) -> None:
         """All rows of the channels, in their order."""
         runs = self._spans(self._oldest, self._next_id)
         backend = kernels.loaded()
-        if backend is None or plan.size < _WORTH_A_KERNEL:  # not worth loading numba
+        on_host = isinstance(self._arena, Arena)
+        if on_host and (backend is None or target.plan.size < _WORTH_A_KERNEL):  # not worth loading numba
             for first, last, done in runs:
-                for view, array in zip(self._views, arrays, strict=False):
+                for view, array in zip(self._views, target.arrays, strict=False):
                     array[done : done + last - first] = view[first:last]
             return
-        table = [
+        runs_of_bytes = [
             (start + first * width, (last - first) * width, at + done * width)
-            for start, width, at in plan.tables["all"].tolist()
+            for start, width, at in target.plan.tables["all"].tolist()
             for first, last, done in runs
         ]
-        backend.move(self._arena.block, np.array(table, np.int64), block)
+        table = np.array(runs_of_bytes, np.int64).reshape(-1, 3)
+        if isinstance(self._arena, Arena) and backend is not None:
+            backend.move(self._arena.block, table, target.block)
+        elif not isinstance(self._arena, Arena):
+            self._arena.move(table, target.block)
 
     def get(self, ids: ArrayLike) -> Experience:
         """The experiences with these ids.
@@ -94,17 +100,20 @@ class Reading(Results):
         """
         with self._lock:
             rows = self._live(ids)
-            plan = self._rows_plan(rows.shape)
-            block, arrays = plan.make()
-            slots = np.asarray(rows % self._capacity)
-            self._gather(plan.tables["all"], slots.ravel(), block)
-            terminated, truncated, source, out_ids = arrays[len(self._views) :]
-            code = self._is_done[slots]
-            np.equal(code, 1, out=terminated)
-            np.equal(code, 2, out=truncated)
-            self._take_source(slots, source)
-            out_ids[...] = rows
-            return self._as_experience(arrays)
+            target = self._target(self._rows_plan(rows.shape), None)
+            self._fill_experience(target, rows)
+            return self._as_experience(self._given(target))
+
+    def _fill_experience(self, target: Target, rows: NDArray[np.int64]) -> None:
+        """All fields for the rows with these ids."""
+        slots = np.asarray(rows % self._capacity)
+        self._gather(target.plan.tables["all"], slots.ravel(), target.block)
+        terminated, truncated, source, out_ids = target.arrays[len(self._views) :]
+        code = self._is_done[slots]
+        np.equal(code, 1, out=terminated)
+        np.equal(code, 2, out=truncated)
+        self._take_source(slots, source)
+        out_ids[...] = rows
 
     def chunks(self, rows: int) -> Iterator[Experience]:
         """The experiences from oldest to newest, `rows` at a time.

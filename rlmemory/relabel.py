@@ -172,23 +172,28 @@ class Relabelling(ReplayMemory):
                 return rows
             width *= 4
 
-    def _generated(self, rows: Ints) -> Experience:
-        """Experiences with new goals, made of these rows in their order; goals are no older than the first."""
+    def _generated(self, rows: Ints) -> tuple[Generated, Target]:
+        """Experiences with new goals, made of these rows in their order; goals are no older than the first.
+
+        On the host, also for a memory on a GPU: that is where the functions that judge them work.
+        """
         repeats = 1 if self._strategy == "final" else self._goal_samples
         ids = np.repeat(rows, repeats)
         goal = self._goal_rows(ids, self._rng.random(ids.size), int(rows.min()))
-        record = Generated(*self.get(ids))
+        target = self._on_host(self._rows_plan(ids.shape))
+        self._fill_experience(target, ids)
+        record = Generated(*self._as_experience(target.arrays))
         met = self._give_goals(record, (slice(None),), goal)
         if met is not None:
             record.terminated[:] = met
             record.truncated[:] &= ~met
-        return record
+        return record, target
 
     def _episode_ended(self, last: Ints) -> None:
         for row in last.tolist():
             if row < self._oldest:  # what is generated takes the room of the oldest rows
                 continue
-            self._extend_alone(self._generated(self._episode_of(row)))
+            self._extend_alone(self._generated(self._episode_of(row))[0])
 
 
 def _at(array: NDArray[Any], place: tuple[Any, ...]) -> NDArray[Any]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
+from .arena import Arena
 from .batch import Batch, Experience
 from .blocks import Field, Plan
-from .errors import StructureError
+from .errors import NotAvailableError, StructureError
 from .specs import NumericSpec
 from .store import Store
 
-Arrays = tuple[NDArray[Any], ...]
+if TYPE_CHECKING:
+    from .device_arena import DeviceArena
+
+Arrays = tuple[Any, ...]
 
 _BOOL, _INT, _FLOAT, _SOURCE = (np.dtype(kind) for kind in (np.bool_, np.int64, np.float64, np.int32))
 #: What an Experience has beside its channels, and what a Batch has beside an Experience, with their dtypes.
@@ -24,11 +29,16 @@ STEP = (("mask", _BOOL), ("is_first", _BOOL), ("steps", _INT), ("discount", _FLO
 
 
 class Target(NamedTuple):
-    """Where a result goes: its plan, the bytes, and the arrays cut from them."""
+    """Where a result goes: its plan, the bytes, and the arrays cut from them.
+
+    On a GPU, `block` has the bytes there; `arrays` are on the host, and only those of them mean anything which the
+    host fills (`Plan.by_host`). `bytes_` is what they are cut from.
+    """
 
     plan: Plan
-    block: NDArray[np.uint8]
+    block: Any
     arrays: Arrays
+    bytes_: Any = None
 
 
 class Results(Store):
@@ -46,6 +56,7 @@ class Results(Store):
         if plan is None:
             channels: list[Field] = [(name, spec.dtype, lead + spec.shape) for name, spec in self._named]
             plan = Plan([*channels, *((name, dtype, lead) for name, dtype in ROW)])
+            plan.by_host = [(len(channels), len(plan.columns) - 1)]
             plan.tables["all"] = self._table(plan, range(len(channels)))
             self._keep(key, plan)  # last: an interrupt before this leaves nothing half made behind
         return plan
@@ -66,6 +77,7 @@ class Results(Store):
         earlier = [*actions, reward] if previous else []
         fields += [(f"previous_{self._named[i][0]}", self._named[i][1].dtype, fields[i][2]) for i in earlier]
         plan = Plan(fields)
+        plan.by_host = [(channels, channels + len(ROW) + len(STEP))] + ([(reward, reward)] if sums else [])
         following = range(reward + 1, channels - len(self._groups[4].specs))
         plan.tables["all"] = self._table(plan, range(channels))
         plan.tables["first"] = self._table(plan, [i for i in range(channels) if i != reward and i not in following])
@@ -86,20 +98,51 @@ class Results(Store):
         rows = [(*self._arena.table[i].tolist(), plan.columns[k].start) for i, k in zip(columns, places, strict=True)]
         return np.array(rows, np.int64).reshape(-1, 3)
 
-    def _target(self, plan: Plan, out: Experience | Batch | None) -> Target:
+    def _target(self, plan: Plan, out: Experience | Batch | None, *, pinned: bool = False) -> Target:
         """A fresh block, or the one behind `out`."""
+        if not isinstance(self._arena, Arena):
+            if pinned:
+                raise ValueError(f"pinned: the batches of this memory are on {self._device} already; leave it away")
+            return self._target_there(self._arena, plan, out)
         if out is None:
-            return Target(plan, *plan.make())
-        reused = plan.again(getattr(out, "id", None))
+            return Target(plan, *(plan.make(_page_locked()) if pinned else plan.make()))
+        reused = plan.again(getattr(out, "id", None), pinned=pinned)
         if reused is None:
-            raise StructureError(
-                "out: expected the result of the same call with the same options and number of rows, got "
-                f"{type(out).__name__}; leave `out` away to get a new one"
-            )
+            raise _unfit(out, pinned=pinned)
         return Target(plan, *reused)
 
-    def _gather(self, table: NDArray[np.int64], slots: NDArray[np.int64], block: NDArray[np.uint8]) -> None:
-        kernels.active().gather(self._arena.block, table, slots, block)
+    @staticmethod
+    def _target_there(arena: DeviceArena, plan: Plan, out: Experience | Batch | None) -> Target:
+        """The same on a GPU: the host's part is fresh in any case."""
+        block = arena.make(plan) if out is None else arena.again(plan, getattr(out, "id", None))
+        if block is None:
+            raise _unfit(out)
+        bytes_, arrays = plan.make()
+        return Target(plan, block, arrays, bytes_)
+
+    def _on_host(self, plan: Plan) -> Target:
+        """A fresh block on the host, whatever the memory's device."""
+        return Target(plan, *plan.make())
+
+    def _gather(self, table: NDArray[np.int64], slots: NDArray[np.int64], block: Any) -> None:
+        if isinstance(self._arena, Arena):
+            kernels.active().gather(self._arena.block, table, slots, block)
+        else:
+            self._arena.gather(table, slots, block)
+
+    def _given(self, target: Target) -> Arrays:
+        """The arrays to hand out; what the host has filled of a result on a GPU is brought there first."""
+        if isinstance(self._arena, Arena) or target.bytes_ is None:
+            return target.arrays
+        self._arena.finish(target.plan, target.block, target.bytes_, target.plan.by_host)
+        return self._arena.arrays(target.plan, target.block)
+
+    def _lifted(self, filled: Target, target: Target) -> Arrays:
+        """A result that was filled on the host, on the GPU."""
+        if isinstance(self._arena, Arena) or target.bytes_ is None:
+            return filled.arrays
+        self._arena.finish(target.plan, target.block, filled.block, [(0, len(target.plan.columns) - 1)])
+        return self._arena.arrays(target.plan, target.block)
 
     def _take_source(self, slots: NDArray[np.int64], out: NDArray[np.int32]) -> None:
         """The sources of the rows at `slots`; 0 for a slot of -1."""
@@ -132,6 +175,25 @@ class Results(Store):
             channels.append(group.pack(arrays[i : i + len(group.specs)]))
             i += len(group.specs)
         return channels, arrays[i:]
+
+
+def _unfit(out: Any, *, pinned: bool = False) -> StructureError:
+    kind = ", page-locked (pinned=True) as well" if pinned else ""
+    return StructureError(
+        f"out: expected the result of the same call with the same options and number of rows{kind}, got "
+        f"{type(out).__name__}; leave `out` away to get a new one"
+    )
+
+
+def _page_locked() -> Callable[[int], NDArray[np.uint8]]:
+    """What allocates page-locked memory, or an error when there is no CUDA to lock it for."""
+    from .kernels import _cuda
+
+    try:
+        _cuda.device_number("cuda")
+    except NotAvailableError as error:
+        raise NotAvailableError(f"pinned: memory is page-locked for a GPU. {error}") from error
+    return _cuda.pinned
 
 
 _PLAIN_BATCH = 4 + len(ROW) + len(STEP) + 1

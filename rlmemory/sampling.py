@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from . import kernels
 from .accept import at_least, one_source
 from .batch import Batch
+from .blocks import Plan
 from .errors import EmptyMemoryError
 from .options import Options, checked_discount, checked_options
 from .results import Results, Target
@@ -49,6 +50,7 @@ class Sampling(Results):
         replace: bool = True,
         time_major: bool = False,
         out: Batch | None = None,
+        pinned: bool = False,
     ) -> Batch:
         """Draw experiences, each equally likely, alone or with those around them.
 
@@ -84,6 +86,11 @@ class Sampling(Results):
         out : Batch, optional
             A result of the same call with the same options: its block is filled again. Use what is returned; do not
             pass what torch or JAX took without copying.
+        pinned : bool, default False
+            Give page-locked memory, which a GPU copies from without a detour and while the processor goes on
+            (``torch.from_numpy(x).to("cuda", non_blocking=True)``). Locking a fresh block takes much longer than
+            filling it: use `out` in a loop, once the copies of the block are done. Needs a CUDA device; not for a
+            memory on one.
 
         Returns
         -------
@@ -97,6 +104,8 @@ class Sampling(Results):
             When there is nothing to draw from: no rows, no full window, or too few for ``replace=False``.
         ValueError
             For an option out of its range, or two that contradict each other.
+        NotAvailableError
+            For `pinned` without a CUDA driver or device.
 
         Notes
         -----
@@ -116,13 +125,13 @@ class Sampling(Results):
             )
         source = one_source(source)
         with self._lock:
-            target = self._prepared(size, options, out)  # before anything is drawn: it may refuse `out`
+            target = self._prepared(size, options, out, pinned)  # before anything is drawn: it may refuse `out`
             if not (options.plain and replace and self._direct):
                 return self._batch(self._choose(size, options, source, replace), options, target)
             chosen, slots = self._propose(size, source)  # the usual call, with nothing on the way
             self._fill_rows(target, chosen, slots, options.discount)
             target.arrays[self._weight_column][:] = self._weights(chosen)
-            return self._as_batch(target.arrays)
+            return self._as_batch(self._given(target))
 
     def epoch(self, batch_size: int, *, shuffle: bool = True, drop_last: bool = False) -> Iterator[Batch]:
         """Every experience exactly once, in batches.
@@ -160,7 +169,7 @@ class Sampling(Results):
     def _batch_of(self, ids: Ints) -> Batch:
         with self._lock:
             rows = self._live(ids)
-            target = self._prepared(rows.size, Options(), None)
+            target = self._prepared(rows.size, Options(), None, False)
             return self._batch_of_rows(rows, rows % self._capacity, Options(), target, 1.0)
 
     # ---- which rows ---------------------------------------------------------------------------------------------
@@ -280,13 +289,16 @@ class Sampling(Results):
         )  # fmt: skip
         return ids, slots
 
-    def _prepared(self, windows: int, options: Options, out: Batch | None) -> Target:
+    def _prepared(self, windows: int, options: Options, out: Batch | None, pinned: bool) -> Target:
         """Where the batch of this call goes."""
+        return self._target(self._plan_of(windows, options), out, pinned=pinned)
+
+    def _plan_of(self, windows: int, options: Options) -> Plan:
+        """How the batch of a call lies in its block."""
         lead: tuple[int, ...] = (windows,)
         if options.n_step == 1 and options.width > 1:
             lead = (options.width, windows) if options.time_major else (windows, options.width)
-        plan = self._batch_plan(lead, windows, sums=options.n_step > 1, previous=options.previous)
-        return self._target(plan, out)
+        return self._batch_plan(lead, windows, sums=options.n_step > 1, previous=options.previous)
 
     def _batch(self, chosen: Ints, options: Options, target: Target) -> Batch:
         """Everything about the chosen rows, and about those in their windows."""
@@ -294,7 +306,7 @@ class Sampling(Results):
         if options.n_step > 1:
             self._fill_sums(target, chosen, options)
             target.arrays[self._weight_column][:] = weights
-            return self._as_batch(target.arrays)
+            return self._as_batch(self._given(target))
         if options.width > 1:
             ids, slots = self._windows(chosen, options)
             if options.time_major:
@@ -307,11 +319,11 @@ class Sampling(Results):
         """The batch of these rows, one-dimensional or in windows, -1 at padding."""
         self._fill_rows(target, ids, slots, options.discount, options.previous)
         target.arrays[self._weight_column][:] = weights
-        return self._as_batch(target.arrays)
+        return self._as_batch(self._given(target))
 
     def _fill_rows(self, target: Target, ids: Ints, slots: Ints, discount: float, previous: bool = False) -> None:
         """All fields but the weights, for rows that each stand for themselves."""
-        plan, block, arrays = target
+        plan, block, arrays, _ = target
         rest = arrays[len(self._views) : self._weight_column]
         if ids.ndim > 1:
             ids, slots = ids.reshape(-1), slots.reshape(-1)
@@ -331,7 +343,7 @@ class Sampling(Results):
 
     def _fill_sums(self, target: Target, chosen: Ints, options: Options) -> None:
         """All fields but the weights, for sums over up to n steps."""
-        plan, block, arrays = target
+        plan, block, arrays, _ = target
         _, slots = self._windows(chosen, options._replace(after=min(options.n_step, self._length)))
         first = np.ascontiguousarray(slots[:, 0])
         # Of the first step: what was seen and done, and whether it begins an episode.
@@ -356,7 +368,7 @@ class Sampling(Results):
 
     def _sums(self, slots: Ints, discount: float, *out: NDArray[Any]) -> tuple[NDArray[np.float64], Ints]:
         """The discounted sums over the windows at `slots` (B, n), and the slot of each one's last step."""
-        rewards, codes, places = self._views[self._reward_column], self._is_done, slots
+        rewards, codes, places = self._reward_view, self._is_done, slots
         direct = rewards.dtype in _SUMMED
         if direct:
             rewards = rewards.reshape(self._capacity, -1)

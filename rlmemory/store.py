@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -14,11 +14,17 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .accept import as_numeric, at_least, cast_exactly
 from .arena import Arena, Mode
 from .blocks import Field, Plan
+from .device_array import borrow, is_on_device
 from .errors import ArenaError, NotAvailableError, NotPickleableError, SpecError, StaleIdError
 from .ring import spans
 from .specs import NumericSpec, SpecStructure
 from .structures import Structure
 from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from .device_arena import DeviceArena
+
+    AnyArena: TypeAlias = Arena | DeviceArena
 
 _CODE = np.dtype(np.uint8)
 _SOURCE = np.dtype(np.int32)
@@ -40,8 +46,7 @@ class Store:
         mode: Mode = "x",
         seed: int | np.random.SeedSequence | np.random.Generator | None = None,
     ) -> None:
-        if device != "cpu":
-            raise NotAvailableError(f"device={device!r}: this version keeps memories on the CPU; use device='cpu'")
+        self._device = checked_device(device, path)
         self._groups = (
             Structure("observation", observation),
             Structure("action", action),
@@ -53,7 +58,7 @@ class Store:
         self._rng = _generator(seed)
         self._next_id = self._length = 0
         rows = at_least("capacity", capacity, 1)
-        self._open(rows, Arena(self._fields(), rows, path, mode))
+        self._open(rows, self._new_arena(rows, path, mode))
         if mode == "r+":
             self._source[:] = 0  # the file may hold those of its earlier use
         self._timeline = Timeline(self._capacity)
@@ -69,12 +74,22 @@ class Store:
         channels = [(name, spec.dtype, spec.shape) for name, spec in self._channels()]
         return [*channels, ("is_done", _CODE, ()), ("source", _SOURCE, ())]
 
-    def _open(self, capacity: int, arena: Arena) -> None:
+    def _new_arena(self, capacity: int, path: str | os.PathLike[str] | None = None, mode: Mode = "x") -> AnyArena:
+        if self._device == "cpu":
+            return Arena(self._fields(), capacity, path, mode)
+        from .device_arena import DeviceArena
+        from .kernels._cuda import device_number
+
+        reward = len(self._groups[0].specs) + len(self._groups[1].specs)
+        return DeviceArena(self._fields(), capacity, device_number(self._device), reward)
+
+    def _open(self, capacity: int, arena: AnyArena) -> None:
         """Take `arena` into use."""
         self._capacity = capacity
         self._arena = arena
-        self._views: list[NDArray[Any]] = arena.views[:-2]
-        self._is_done, self._source = arena.views[-2:]
+        self._views: list[Any] = arena.views[:-2]
+        self._is_done: NDArray[np.uint8] = arena.views[-2]
+        self._source: NDArray[np.int32] = arena.views[-1]
         # While every row has source 0, the column holds zeros and nobody needs to look at it.
         self._single = True
         # Whether some rows stand alone: no row follows or precedes them. Their source s is kept as -1 - s.
@@ -92,6 +107,9 @@ class Store:
         ]
         counts = [len(group.specs) for group in self._groups]
         self._action_column, self._reward_column = counts[0], counts[0] + counts[1]
+        self._reward_view: NDArray[Any] = self._views[self._reward_column]
+        if not isinstance(arena, Arena):
+            self._reward_view = arena.rewards
         # A Python float (or float64) within these bounds is a float reward, rounded; outside, it is looked at first.
         reward = self._groups[2].specs[0]
         scalar = reward.shape == () and reward.dtype.kind == "f"
@@ -125,7 +143,7 @@ class Store:
 
     def _live(self, ids: ArrayLike) -> NDArray[np.int64]:
         """`ids` as int64, each of them the id of a stored experience."""
-        given = as_numeric("ids", ids)
+        given = as_numeric("ids", self._fetched("ids", ids))
         if given.dtype.kind == "b":
             raise StaleIdError("ids: expected whole numbers, got bools; for a mask use ids[mask]")
         rows = cast_exactly("ids", given, np.dtype(np.int64))
@@ -138,14 +156,20 @@ class Store:
             raise StaleIdError(f"ids: {bad} {why}; {live}")
         return rows
 
-    def _moved_to(self, arena: Arena, capacity: int, length: int) -> None:
+    def _fetched(self, name: str, value: Any) -> Any:
+        """What a memory on a device looks at on the host: ends, sources, ids, priorities. Others as they are."""
+        if isinstance(self._arena, Arena) or not is_on_device(value):
+            return value
+        with self._lock:
+            return borrow(name, value, self._arena.number).copy_to_host()
+
+    def _moved_to(self, arena: AnyArena, capacity: int, length: int) -> None:
         """Lay the newest `length` rows out in another arena, so that ``slot = id % capacity`` holds there too."""
         begin, capacity_now = self._next_id - length, self._capacity
-        for old, new in zip(self._arena.views, arena.views, strict=True):
-            for first, last, done in spans(begin, self._next_id, capacity_now):
-                piece = begin + done
-                for to, to_end, skipped in spans(piece, piece + last - first, capacity):
-                    new[to:to_end] = old[first + skipped : first + skipped + to_end - to]
+        for first, last, done in spans(begin, self._next_id, capacity_now):
+            piece = begin + done
+            for to, to_end, skipped in spans(piece, piece + last - first, capacity):
+                arena.copy_rows(to, to_end, self._arena, first + skipped)
         single, alone, edits = self._single, self._alone, self._edits
         self._open(capacity, arena)
         self._single, self._alone, self._edits = single, alone, edits + 1
@@ -156,7 +180,11 @@ class Store:
     # ---- lock, fork, pickle -------------------------------------------------------------------------------------
 
     def _renew_lock(self) -> None:
-        self._lock = threading.RLock()
+        self._lock: Any = threading.RLock()
+        if not isinstance(self._arena, Arena):
+            from .device_lock import DeviceLock
+
+            self._lock = DeviceLock(self._arena.number)
         self._owner_pid = os.getpid()
         _living.add(self)
 
@@ -185,24 +213,24 @@ class Store:
         rows, cuts = state.pop("rows"), state.pop("cuts")
         single, alone = state.pop("_single"), state.pop("_alone")
         self.__dict__.update(state)
-        self._open(self._capacity, Arena(self._fields(), self._capacity))
-        for view, column in zip(self._arena.views, rows, strict=True):
+        self._open(self._capacity, self._new_arena(self._capacity))
+        self._renew_lock()
+        with self._lock:
             for first, last, done in self._spans(self._oldest, self._next_id):
-                view[first:last] = column[done : done + last - first]
+                self._arena.write(first, last, [column[done : done + last - first] for column in rows])
         self._single, self._alone = single, alone
         self._timeline = Timeline(self._capacity)
         self._timeline.cuts = cuts
-        self._renew_lock()
 
 
 _PICKLED = (
-    "_groups", "_environments", "_rng", "_next_id", "_length", "_capacity",
+    "_groups", "_device", "_environments", "_rng", "_next_id", "_length", "_capacity",
     "_single", "_alone",
 )  # fmt: skip
 _DERIVED = (
     "_arena", "_views", "_is_done", "_source", "_edits", "_plans", "_candidates", "_by_source", "_accepts",
-    "_action_column", "_reward_column", "_reward_limit", "_plain", "_simple", "_named", "_timeline", "_lock",
-    "_owner_pid",
+    "_action_column", "_reward_column", "_reward_view", "_reward_limit", "_plain", "_simple", "_named", "_timeline",
+    "_lock", "_owner_pid",
 )  # fmt: skip
 _OWN = frozenset(_PICKLED + _DERIVED)
 _living: weakref.WeakSet[Store] = weakref.WeakSet()
@@ -211,7 +239,7 @@ _living: weakref.WeakSet[Store] = weakref.WeakSet()
 def _after_fork() -> None:
     # Another thread may have held a lock at the moment of the fork; in the child nobody would ever release it.
     for store in list(_living):
-        store._lock = threading.RLock()
+        store._lock = threading.RLock() if not store._arena.on_device else store._lock.forked()
         # A generator has a lock of its own. If another thread was drawing, its state is in motion, and newer NumPys
         # would wait for ever to tell it: then the child draws from a stream of its own.
         taken = store._rng.bit_generator
@@ -226,6 +254,19 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def checked_device(device: Any, path: Any = None) -> str:
+    """A device as it is called: "cpu", or "cuda:0"; an error when it is not there."""
+    if device == "cpu":
+        return "cpu"
+    if not isinstance(device, str):
+        raise NotAvailableError(f"device={device!r}: expected 'cpu', 'cuda' or 'cuda:N'")
+    if path is not None:
+        raise NotAvailableError(f"path: a file cannot be in the memory of {device}; give one of the two")
+    from .kernels._cuda import device_number
+
+    return f"cuda:{device_number(device)}"
 
 
 def _reward_spec(reward: DTypeLike | NumericSpec) -> NumericSpec:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import kernels
-from .accept import accept, accept_flag, accept_source, as_numeric
+from .accept import accept_flag, accept_source
+from .arena import Arena
 from .batch import Batch, Channels, Experience, Generated
-from .errors import ShapeError, StructureError
-from .store import Store
+from .device_array import Borrowed, is_on_device
+from .errors import StructureError
+from .given import Given, flags, is_done_code
 from .structures import Structure
 
 _ndarray = np.ndarray
@@ -21,7 +23,7 @@ _BOOL = np.dtype(np.bool_)
 _FLOATS = frozenset({float, np.float64})
 
 
-class Writing(Store):
+class Writing(Given):
     """The methods of `ReplayMemory` that store."""
 
     _watches_ends = False
@@ -112,10 +114,13 @@ class Writing(Store):
                     columns2[slot] = reward
                     last[0][slot] = next_observation
                     return self._finish(row, slot, 1 if terminated else 2 if truncated else 0, 0)
-        leaves = self._flatten(observation, action, reward, next_observation, extra)
-        leaves = self._accept(leaves, ())
-        ended, cut = bool(accept_flag("terminated", terminated)), bool(accept_flag("truncated", truncated))
+        given = self._flatten(observation, action, reward, next_observation, extra)
+        leaves = self._accept(given, ())
+        ended = bool(accept_flag("terminated", self._fetched("terminated", terminated)))
+        cut = bool(accept_flag("truncated", self._fetched("truncated", truncated)))
         origin = int(self._accept_source(source, ()))
+        if self._arena.on_device and any(map(is_on_device, given)):
+            return self._append_rows(leaves, is_done_code(np.array([ended]), np.array([cut])), origin)
         with self._lock:
             self._check_writable()
             row = self._next_id
@@ -124,6 +129,17 @@ class Writing(Store):
             for view, leaf in zip(self._views, leaves, strict=True):
                 view[slot] = leaf
             return self._finish(row, slot, 1 if ended else 2 if cut else 0, origin)
+
+    def _append_rows(self, leaves: tuple[Any, ...], code: NDArray[np.uint8], source: int) -> int:
+        """One experience as a batch of one, for channels that are on the device."""
+        rows: list[Any] = [
+            leaf._replace(shape=(1, *leaf.shape)) if isinstance(leaf, Borrowed) else leaf[None] for leaf in leaves
+        ]
+        with self._lock:
+            row = self._store(tuple(rows), code, np.array([source], np.int32)).start
+            if self._watches_ends and code.any():
+                self._episode_ended(np.array([row]))
+            return row
 
     def _finish(self, row: int, slot: int, code: int, source: int) -> int:
         """The last two columns of a new row, and the cursor."""
@@ -186,7 +202,8 @@ class Writing(Store):
             given = self._flatten(observation, action, reward, next_observation, extra)
             rows = self._count(given[0])
             leaves = self._accept(given, (rows,))
-            code = is_done_code(_flags("terminated", terminated, rows), _flags("truncated", truncated, rows))
+            terminated, truncated = self._fetched("terminated", terminated), self._fetched("truncated", truncated)
+            code = is_done_code(flags("terminated", terminated, rows), flags("truncated", truncated, rows))
             sources = self._accept_source(source, (rows,))
         with self._lock:
             ids = self._store(leaves, code, sources)
@@ -211,7 +228,7 @@ class Writing(Store):
         self._check_writable()
         rows = code.size
         begin, first = self._next_id, max(0, rows - self._capacity)
-        columns, views = [*leaves, code], self._arena.views
+        columns: list[Any] = [*leaves, code]
         if not self._single or (sources is not None and sources.any()):
             given = np.zeros((), np.int32) if sources is None else sources
             columns.append(np.broadcast_to(given, (rows,)))
@@ -219,8 +236,9 @@ class Writing(Store):
             self._alone = self._alone or bool((given < 0).any())
         self._length = min(self._length, self._capacity - (rows - first))  # what is overwritten goes first
         for start, end, done in self._spans(begin + first, begin + rows):
-            for view, column in zip(views, columns, strict=False):  # the last view is of the sources
-                view[start:end] = column[first + done : first + done + end - start]
+            here, there = first + done, first + done + end - start
+            # One column fewer than the arena has, while all sources are 0.
+            self._arena.write(start, end, [_rows_of(column, here, there) for column in columns])
         self._next_id = begin + rows
         self._length += rows - first
         return range(begin, begin + rows)
@@ -270,10 +288,9 @@ class Writing(Store):
         lead = rows.id.shape
         given = self._flatten(rows.observation, rows.action, rows.reward, rows.next_observation, rows.extra)
         leaves = self._accept(given, lead)
-        code = is_done_code(
-            accept_flag("terminated", rows.terminated, lead), accept_flag("truncated", rows.truncated, lead)
-        )
-        sources = accept_source(rows.source, lead)
+        ended, cut = self._fetched("terminated", rows.terminated), self._fetched("truncated", rows.truncated)
+        code = is_done_code(accept_flag("terminated", ended, lead), accept_flag("truncated", cut, lead))
+        sources = accept_source(self._fetched("source", rows.source), lead)
         with self._lock:
             return self._store(leaves, code, -1 - sources)
 
@@ -301,6 +318,10 @@ class Writing(Store):
         for name in fields:
             if name not in known:
                 raise TypeError(f"set: no field {name!r}; the fields are {', '.join(known)}")
+        fields = {
+            name: self._fetched(name, value) if name in ("terminated", "truncated", "source") else value
+            for name, value in fields.items()
+        }
         with self._lock:
             self._check_writable()
             rows = self._live(ids)
@@ -314,12 +335,19 @@ class Writing(Store):
                 self._single = False
                 self._timeline.forget()
 
-    def _scatter(self, column: int, slots: NDArray[np.int64], values: NDArray[Any]) -> None:
+    def _scatter(self, column: int, slots: NDArray[np.int64], values: Any) -> None:
+        if isinstance(self._arena, Arena):
+            self._scatter_there(self._arena, column, slots, values)
+        else:
+            self._arena.scatter(column, slots, values)
+
+    @staticmethod
+    def _scatter_there(arena: Arena, column: int, slots: NDArray[np.int64], values: NDArray[Any]) -> None:
         # A read-only array would compile a second version of the kernel.
         rows = np.require(values, requirements=["C", "W"]).reshape(-1).view(np.uint8)
-        start, width = self._arena.table[column]
+        start, width = arena.table[column]
         table = np.array([[0, width, start]], np.int64)
-        kernels.active().scatter(rows, table, slots, self._arena.block)
+        kernels.active().scatter(rows, table, slots, arena.block)
 
     def _columns_of(self, fields: dict[str, Any], rows: NDArray[np.int64]) -> dict[int, NDArray[Any]]:
         """The number of each arena column that `set` changes, with its new values."""
@@ -330,7 +358,7 @@ class Writing(Store):
                 if group.field == "extra":
                     group = _named_only(group, fields["extra"])
                 for name, spec, value in zip(group.names, group.specs, group.flatten(fields[group.field]), strict=True):
-                    columns[place[name]] = accept(name, value, spec, lead)
+                    columns[place[name]] = self._accepted(name, value, spec, lead)
         if "terminated" in fields or "truncated" in fields:
             now = self._is_done[rows % self._capacity]
             ended = accept_flag("terminated", fields["terminated"], lead) if "terminated" in fields else now == 1
@@ -342,46 +370,9 @@ class Writing(Store):
             columns[place["source"]] = np.where(alone, -1 - given, given)
         return columns
 
-    # ---- what was given -----------------------------------------------------------------------------------------
 
-    def _flatten(self, *values: Any) -> tuple[Any, ...]:
-        """The leaves of what was given for each group of channels, in the order of the arena."""
-        if self._plain and values[-1] is None and not isinstance(values[0], Mapping):
-            return values[:-1]
-        *channels, extra = values
-        given = (*channels, {} if extra is None else extra)
-        return tuple(leaf for group, value in zip(self._groups, given, strict=True) for leaf in group.flatten(value))
-
-    def _count(self, first: Any) -> int:
-        """How many rows `extend` got, by its first leaf."""
-        name, spec = self._named[0]
-        shape = as_numeric(name, first).shape
-        if len(shape) != len(spec.shape) + 1 or shape[1:] != spec.shape:
-            hint = "; append() stores a single experience" if shape == spec.shape else ""
-            raise ShapeError(f"{name}: expected shape (N, {str(spec.shape)[1:]}, got {shape}{hint}")
-        return int(shape[0])
-
-    def _accept(self, leaves: tuple[Any, ...], lead: tuple[int, ...]) -> tuple[NDArray[Any], ...]:
-        return tuple(accept(name, leaf, spec, lead) for leaf, (name, spec) in zip(leaves, self._named, strict=True))
-
-    def _accept_source(self, source: Any, lead: tuple[int, ...]) -> NDArray[np.int32]:
-        if source is None and self._environments > 1:
-            raise StructureError(
-                f"source: this memory was made from {self._environments} environments, so each experience must say "
-                f"which one it comes from; for a row of each: source=np.arange({self._environments})"
-            )
-        return accept_source(0 if source is None else source, lead)
-
-
-def is_done_code(terminated: NDArray[np.bool_], truncated: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """0 running, 1 terminated (also when both), 2 truncated."""
-    cut = truncated > terminated
-    code: NDArray[np.uint8] = terminated.view(np.uint8) + 2 * cut.view(np.uint8)
-    return code
-
-
-def _flags(name: str, value: ArrayLike, rows: int) -> NDArray[np.bool_]:
-    return np.zeros(rows, np.bool_) if value is False else accept_flag(name, value, (rows,))
+def _rows_of(column: Any, first: int, end: int) -> Any:
+    return column.rows(first, end) if isinstance(column, Borrowed) else column[first:end]
 
 
 def _named_only(extra: Structure, given: Any) -> Structure:

@@ -49,12 +49,9 @@ def load_state_dict(memory: ReplayMemory, state: Any) -> None:
         check_columns(meta, given)
         ranks = given[len(memory._arena.views) :]
         options = _options(memory, meta)
-        for to, rows in zip(columns_of(memory), given, strict=False):
-            begin, end = meta["next_id"] - meta["length"], meta["next_id"]
-            done = 0
-            for piece in to.pieces(begin, end):
-                piece[...] = rows.rows[done : done + len(piece)]
-                done += len(piece)
+        given_rows = [column.rows for column in given[: len(memory._arena.views)]]
+        for first, last, done in memory._spans(meta["next_id"] - meta["length"], meta["next_id"]):
+            memory._arena.write(first, last, [rows[done : done + last - first] for rows in given_rows])
         if meta["single"]:
             memory._source[:] = 0
         for name, value in options.items():

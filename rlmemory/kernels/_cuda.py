@@ -120,8 +120,8 @@ def _device_count(name: str) -> int:
 
 
 def _first_line(error: Exception) -> str:
-    lines = [line.strip(" :") for line in str(error).splitlines()]
-    return "; ".join(line for line in lines if line) or type(error).__name__
+    lines = [line.strip(" :.") for line in str(error).splitlines() if line.strip() and not line.endswith("init: ")]
+    return lines[0] if lines else type(error).__name__
 
 
 def _current() -> int:
