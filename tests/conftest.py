@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from rlmemory import kernels
+from rlmemory import NotAvailableError, kernels
 
 # The first call of a kernel compiles it, which no deadline survives.
 settings.register_profile("default", deadline=None, max_examples=60)
@@ -25,6 +25,17 @@ def backend(request: pytest.FixtureRequest):
     """Run the test on each back end."""
     with kernels.use(request.param):
         yield request.param
+
+
+@pytest.fixture(scope="session")
+def cuda_device() -> str:
+    """A CUDA device, or Numba's simulator of one; the test is skipped without either."""
+    from rlmemory.kernels import _cuda
+
+    try:
+        return f"cuda:{_cuda.device_number('cuda')}"
+    except NotAvailableError as error:
+        pytest.skip(f"{error}; NUMBA_ENABLE_CUDASIM=1 switches the simulator on")
 
 
 @pytest.fixture(scope="session")

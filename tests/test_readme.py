@@ -31,8 +31,14 @@ def run_block(source: str, name: str, line: int, namespace: dict[str, Any]) -> N
         exec(compile("\n" * line + source, name, "exec"), namespace)
 
 
+#: Their blocks need a device, or the simulator of one.
+ON_A_DEVICE = {"gpu.md"}
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page.read_text("utf-8"))], ids=lambda p: p.name)
-def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
+def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch, request):
+    if page.name in ON_A_DEVICE:
+        request.getfixturevalue("cuda_device")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": page.stem}
     for line, source in blocks_of(page.read_text("utf-8")):
