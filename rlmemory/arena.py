@@ -55,14 +55,15 @@ class Arena:
             np.ndarray((capacity, *c.shape), c.dtype, self.block, c.start) for c in self.columns
         ]
 
-    def write(self, first: int, end: int, columns: Sequence[NDArray[Any]]) -> None:
-        """Rows into the slots ``first <= slot < end``, for the first columns."""
+    def write(self, first: int, end: int, columns: Sequence[NDArray[Any]], begin: int = 0) -> None:
+        """The rows from `begin` on into the slots ``first <= slot < end``, for the first columns."""
+        stop = begin + end - first
         for view, column in zip(self.views, columns, strict=False):
-            view[first:end] = column
+            view[first:end] = column[begin:stop]
 
     def copy_rows(self, first: int, end: int, old: Any, origin: int) -> None:
         """Rows of another arena of equal columns, from its slot `origin` on."""
-        self.write(first, end, [view[origin : origin + end - first] for view in old.views])
+        self.write(first, end, old.views, origin)
 
 
 def _in_ram(size: int) -> NDArray[np.uint8]:

@@ -143,9 +143,10 @@ class DeviceArena:
         self._landing.copy_to_device(self._staged)
         self._kernels.move(self._landing, np.array(table, np.int64), self.block)
 
-    def write(self, first: int, end: int, columns: Sequence[Any]) -> None:
-        """Rows into the slots ``first <= slot < end``: host arrays or borrowed ones, for the first columns."""
+    def write(self, first: int, end: int, columns: Sequence[Any], begin: int = 0) -> None:
+        """The rows from `begin` on into the slots ``first <= slot < end``: host arrays or borrowed ones."""
         rows = end - first
+        columns = [_rows_of(column, begin, begin + rows) for column in columns]
         on_host = all(isinstance(column, np.ndarray) for column in columns)
         stored = len(self.columns) - 2
         if on_host and rows <= self._room:
@@ -243,6 +244,10 @@ class DeviceArena:
             start, end = plan.columns[first].start, plan.columns[last]
             self._cuda.upload(bytes_[start : end.start + end.width], block, start)
         self._cuda.synchronize()
+
+
+def _rows_of(column: Any, first: int, end: int) -> Any:
+    return column.rows(first, end) if isinstance(column, Borrowed) else column[first:end]
 
 
 def _bytes_of(array: NDArray[Any]) -> Bytes:

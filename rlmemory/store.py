@@ -217,7 +217,7 @@ class Store:
         self._renew_lock()
         with self._lock:
             for first, last, done in self._spans(self._oldest, self._next_id):
-                self._arena.write(first, last, [column[done : done + last - first] for column in rows])
+                self._arena.write(first, last, rows, done)
         self._single, self._alone = single, alone
         self._timeline = Timeline(self._capacity)
         self._timeline.cuts = cuts

@@ -236,9 +236,8 @@ class Writing(Given):
             self._alone = self._alone or bool((given < 0).any())
         self._length = min(self._length, self._capacity - (rows - first))  # what is overwritten goes first
         for start, end, done in self._spans(begin + first, begin + rows):
-            here, there = first + done, first + done + end - start
             # One column fewer than the arena has, while all sources are 0.
-            self._arena.write(start, end, [_rows_of(column, here, there) for column in columns])
+            self._arena.write(start, end, columns, first + done)
         self._next_id = begin + rows
         self._length += rows - first
         return range(begin, begin + rows)
@@ -369,10 +368,6 @@ class Writing(Given):
             alone = self._source[rows % self._capacity] < 0  # and stay so
             columns[place["source"]] = np.where(alone, -1 - given, given)
         return columns
-
-
-def _rows_of(column: Any, first: int, end: int) -> Any:
-    return column.rows(first, end) if isinstance(column, Borrowed) else column[first:end]
 
 
 def _named_only(extra: Structure, given: Any) -> Structure:

@@ -51,7 +51,7 @@ def load_state_dict(memory: ReplayMemory, state: Any) -> None:
         options = _options(memory, meta)
         given_rows = [column.rows for column in given[: len(memory._arena.views)]]
         for first, last, done in memory._spans(meta["next_id"] - meta["length"], meta["next_id"]):
-            memory._arena.write(first, last, [rows[done : done + last - first] for rows in given_rows])
+            memory._arena.write(first, last, given_rows, done)
         if meta["single"]:
             memory._source[:] = 0
         for name, value in options.items():
