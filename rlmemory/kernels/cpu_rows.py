@@ -1,9 +1,9 @@
 """The kernels that choose rows and describe them, compiled by Numba for the CPU. What each does is in `reference`.
 
-Functions marked `inline` are what `cuda_rows` compiles for the device as well. Prefetching is not among it, being the
-CPU's alone. Those that take arrays contain the loop, from a row on in steps: called for each row, they counted the
-references of all their arrays for each row (256 rows to annotate: 36.6 against 3.2 us). They call others with numbers
-only: Numba's simulator of the device has arrays of its own, which compiled code does not take.
+Functions marked `inline` are what `cuda_rows` and `cuda_chains` compile for the device as well. Prefetching is not
+among it, being the CPU's alone. Most contain the loop, from a row on in steps: called for each row, they counted the
+references of their arrays each time (256 rows to annotate: 36.6 against 3.2 us). They call others with numbers only:
+Numba's simulator of the device has arrays of its own, which compiled code does not take.
 """
 
 from __future__ import annotations
@@ -14,9 +14,6 @@ from ._bytes import prefetch
 from ._jit import inline, kernel
 
 _LINK = 4  # bytes of a distance to the next row
-
-
-# ---- draws ----------------------------------------------------------------------------------------------------------
 
 
 @inline
@@ -63,9 +60,6 @@ def distinct(u: Any, length: int, out_keys: Any, out_values: Any, out_index: Any
     out_keys[:] = -1
     for i in range(u.size):
         distinct_row(i, u, length, out_keys, out_values, out_index)
-
-
-# ---- chains ---------------------------------------------------------------------------------------------------------
 
 
 @inline
@@ -179,9 +173,6 @@ def number_episodes(
     out_count[0] = count
 
 
-# ---- what is said of rows -------------------------------------------------------------------------------------------
-
-
 @inline
 def annotate_rows(
     begin: int, step: int, ids: Any, slots: Any, oldest: int, capacity: int, discount: float, is_done: Any, back: Any,
@@ -290,7 +281,7 @@ def goal_rows(
                 row += at
                 at = 0
             for _ in range(at):
-                distance = ahead[slot]
+                distance = int(ahead[slot])
                 row += distance
                 slot += distance
                 slot -= capacity if slot >= capacity else 0

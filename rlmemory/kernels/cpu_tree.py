@@ -3,7 +3,8 @@
 All indices into a tree are unsigned: for a signed one, compiled code checks each time whether it counts from the end,
 which made a draw a third slower (256 of 1e6 rows: 17.9 against 13.4 us).
 
-What is done for one node or row is a function of its own, as in `cpu_rows`; `cuda_tree` compiles it for the device.
+Functions marked `inline` are what `cuda_tree` compiles for the device as well. Each takes one array: one that computed
+a node of all three trees counted their references each time (an update of 256 rows: 9.5 against 6.5 us).
 """
 
 from __future__ import annotations
