@@ -177,22 +177,22 @@ def annotate(
 
 
 def nstep(
-    slots: Ints, rewards: NDArray[Any], discount: float, is_done: Bytes, out_reward: Floats, out_last: Ints,
+    slots: Ints, rewards: NDArray[Any], discount: float, is_done: Bytes, out_reward: NDArray[Any], out_last: Ints,
     out_steps: Ints, out_discount: Floats, out_terminated: Bools, out_truncated: Bools,
 ) -> None:  # fmt: skip
     """Sums over windows of up to n steps: ``sum of discount**k * reward[k]`` over the steps that are there.
 
-    `slots` are (B, n) from `window`; `rewards` are float32 or float64 (slots, components). The sum is taken in float64
-    and in time order, the first reward undiscounted. `out_last` is the slot of the last step, `out_discount` is
-    ``discount**steps``, and 0 where that step terminated.
+    `slots` are (B, n) from `window`; `rewards` and `out_reward` are float32 or float64 (slots, components). The sum is
+    taken in float64 and in time order, the first reward undiscounted, and rounded once, where it is stored. `out_last`
+    is the slot of the last step, `out_discount` is ``discount**steps``, and 0 where that step terminated.
     """
     for b in range(slots.shape[0]):
-        out_reward[b] = 0.0
-        factor, steps = 1.0, 0
+        total, factor, steps = np.zeros(rewards.shape[1]), 1.0, 0
         while steps < slots.shape[1] and slots[b, steps] >= 0:
-            out_reward[b] += factor * rewards[slots[b, steps]].astype(np.float64)
+            total += factor * rewards[slots[b, steps]].astype(np.float64)
             factor *= discount
             steps += 1
+        out_reward[b] = total
         out_last[b] = slots[b, steps - 1]
         code = is_done[out_last[b]]
         out_steps[b] = steps
