@@ -16,8 +16,7 @@ from .errors import ShapeError
 from .goals import Goal
 from .memory import ReplayMemory
 from .options import Options
-from .results import ROW, STEP, Target, matrix
-from .sampling import as_float64
+from .results import ROW, STEP, Target, as_float64, matrix
 
 Ints = NDArray[np.int64]
 #: (observation, action, next_observation), each with a first axis of N, to N rewards or N flags.

@@ -204,6 +204,13 @@ def matrix(array: NDArray[Any]) -> NDArray[Any]:
     return array.reshape(len(array), math.prod(array.shape[1:]))
 
 
+def as_float64(rewards: NDArray[Any], lead: tuple[int, ...]) -> NDArray[np.float64]:
+    """Rewards as (*lead, components) of float64, a complex number as two of them."""
+    if rewards.dtype.kind == "c":
+        return rewards.astype(np.complex128).reshape(*lead, -1).view(np.float64)
+    return np.ascontiguousarray(rewards.reshape(*lead, -1), np.float64)
+
+
 def sum_dtype(spec: NumericSpec) -> np.dtype[Any]:
     """In which dtype sums of discounted rewards are given: the reward's own if it is float or complex, else float64."""
     return spec.dtype if spec.dtype.kind in "fc" else _FLOAT

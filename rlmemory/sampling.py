@@ -18,7 +18,7 @@ from .batch import Batch
 from .blocks import Plan
 from .errors import EmptyMemoryError
 from .options import Options, checked_discount, checked_options
-from .results import Results, Target
+from .results import Results, Target, as_float64
 
 Ints = NDArray[np.int64]
 
@@ -359,33 +359,27 @@ class Sampling(Results):
             terminated, truncated, mask, is_first, steps, factor, before,
         )  # fmt: skip
         # Of the last: where it led, and how it ended.
-        reward = arrays[self._reward_column]
-        sums, last = self._sums(slots, options.discount, steps, factor, terminated, truncated)
-        reward[...] = (sums.view(np.complex128) if reward.dtype.kind == "c" else sums).reshape(reward.shape)
+        last = self._sums(slots, options.discount, arrays[self._reward_column], steps, factor, terminated, truncated)
         self._gather(plan.tables["last"], last, block)
         if options.previous:
             self._gather(plan.tables["previous"], before, block)
 
-    def _sums(self, slots: Ints, discount: float, *out: NDArray[Any]) -> tuple[NDArray[np.float64], Ints]:
+    def _sums(self, slots: Ints, discount: float, reward: NDArray[Any], *out: NDArray[Any]) -> Ints:
         """The discounted sums over the windows at `slots` (B, n), and the slot of each one's last step."""
-        rewards, codes, places = self._reward_view, self._is_done, slots
-        direct = rewards.dtype in _SUMMED
-        if direct:
-            rewards = rewards.reshape(self._capacity, -1)
-        else:  # the kernel knows two dtypes: others are taken out and converted first
-            at = np.maximum(slots, 0).ravel()
-            rewards, codes = as_float64(rewards[at], (at.size,)), codes[at]
-            places = np.where(slots < 0, -1, np.arange(at.size).reshape(slots.shape))
-        sums, last = np.empty((slots.shape[0], rewards.shape[1])), np.empty(slots.shape[0], np.int64)
-        kernels.active().nstep(places, rewards, discount, codes, sums, last, *out)
-        return sums, last if direct else slots.ravel()[last]
-
-
-def as_float64(rewards: NDArray[Any], lead: tuple[int, ...]) -> NDArray[np.float64]:
-    """Rewards as (*lead, components) of float64, a complex number as two of them."""
-    if rewards.dtype.kind == "c":
-        return rewards.astype(np.complex128).reshape(*lead, -1).view(np.float64)
-    return np.ascontiguousarray(rewards.reshape(*lead, -1), np.float64)
+        rewards, last = self._reward_view, np.empty(slots.shape[0], np.int64)
+        if rewards.dtype in _SUMMED:  # the two dtypes that the kernel knows; the sum has the same one
+            sums = reward.reshape(last.size, -1)
+            kernels.active().nstep(
+                slots, rewards.reshape(self._capacity, -1), discount, self._is_done, sums, last, *out
+            )  # fmt: skip
+            return last
+        at = np.maximum(slots, 0).ravel()
+        places = np.where(slots < 0, -1, np.arange(at.size).reshape(slots.shape))
+        taken = as_float64(rewards[at], (at.size,))
+        sums = np.empty((last.size, taken.shape[1]))
+        kernels.active().nstep(places, taken, discount, self._is_done[at], sums, last, *out)
+        reward[...] = (sums.view(np.complex128) if reward.dtype.kind == "c" else sums).reshape(reward.shape)
+        return slots.ravel()[last]
 
 
 def _of(source: int | None) -> str:
