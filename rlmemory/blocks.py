@@ -100,7 +100,8 @@ class Plan:
     ) -> tuple[NDArray[np.uint8], tuple[NDArray[Any], ...]]:
         """A fresh block as (its bytes, its arrays); not cleared. `allocate`: page-locked memory instead of other."""
         size = self.size + ALIGNMENT
-        owner = Owner(size, _BYTE) if allocate is None else allocate(size).view(Owner)
+        # Of a view, NumPy takes the base's base where that is a plain array: the second view keeps it from doing so.
+        owner = Owner(size, _BYTE) if allocate is None else allocate(size)[:size].view(Owner).view(Owner)
         owner.plan = self
         owner.pinned = allocate is not None
         owner.offset = -addressof(c_char.from_buffer(owner.data)) % ALIGNMENT

@@ -62,7 +62,7 @@ class DeviceColumn:
 
     def take(self, slots: Any, axis: int = 0, **_: Any) -> NDArray[Any]:
         """The rows at these slots, on the host: what ``np.take(column, slots, axis=0)`` asks for."""
-        wanted = np.ascontiguousarray(slots, np.int64)
+        wanted = np.asarray(slots, np.int64, order="C")
         if self._mirror is not None:
             return np.take(self._mirror, wanted, axis)
         table = np.array([[self._layout.start, self._layout.width, 0]], np.int64)
@@ -133,7 +133,7 @@ class DeviceArena:
 
     def flush(self) -> None:
         """Bring the rows that wait to their places: one copy to the device and one kernel, for all columns."""
-        count, self._count = self._count, 0
+        count = self._count
         if not count:
             return
         table = [
@@ -142,6 +142,7 @@ class DeviceArena:
         ]
         self._landing.copy_to_device(self._staged)
         self._kernels.move(self._landing, np.array(table, np.int64), self.block)
+        self._count = 0  # last: after an error or an interrupt the rows still wait
 
     def write(self, first: int, end: int, columns: Sequence[Any], begin: int = 0) -> None:
         """The rows from `begin` on into the slots ``first <= slot < end``: host arrays or borrowed ones."""
@@ -176,18 +177,17 @@ class DeviceArena:
     def scatter(self, column: int, slots: Ints, values: Any) -> None:
         """Row i of `values` into ``slots[i]``; the last of equal slots wins."""
         view = self.views[column]
+        if isinstance(view, DeviceColumn):
+            self.flush()
+            start, width = self.table[column]
+            at, rows = (values.at, values.block) if isinstance(values, Borrowed) else (0, _bytes_of(values))
+            self._kernels.scatter(rows, np.array([[at, width, start]], np.int64), slots, self.block)
+            self._cuda.synchronize()
         mirror = view._mirror if isinstance(view, DeviceColumn) else view
-        if mirror is not None:
+        if mirror is not None:  # after the device, which may refuse
             host = values.copy_to_host() if isinstance(values, Borrowed) else values
             for slot, row in zip(slots.tolist(), host.reshape(slots.size, *mirror.shape[1:]), strict=True):
                 mirror[slot] = row
-        if not isinstance(view, DeviceColumn):
-            return
-        self.flush()
-        start, width = self.table[column]
-        at, rows = (values.at, values.block) if isinstance(values, Borrowed) else (0, _bytes_of(values))
-        self._kernels.scatter(rows, np.array([[at, width, start]], np.int64), slots, self.block)
-        self._cuda.synchronize()
 
     def copy_rows(self, first: int, end: int, old: Any, origin: int) -> None:
         """Rows of another arena of equal columns, from its slot `origin` on."""

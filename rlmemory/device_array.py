@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ _CUDA = (2, 13)  # DLPack's numbers for CUDA memory, plain and managed
 _content = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
+_UNSEEN = "a DeviceArray is in the memory of a GPU, and NumPy cannot see it: x.copy_to_host() copies it to the host"
 _BASIC = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
@@ -64,7 +66,6 @@ class DeviceArray:
     """
 
     __slots__ = ("__weakref__", "_at", "_block", "_number", "_plan", "_strides", "dtype", "shape")
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -123,6 +124,22 @@ class DeviceArray:
             raise TypeError("len() of an array without axes")
         return self.shape[0]
 
+    def __iter__(self) -> Iterator[DeviceArray]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        raise TypeError(_UNSEEN)
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError(_UNSEEN)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .devices import to_device
+
+        return to_device, (self.copy_to_host(), self.device)
+
     def __repr__(self) -> str:
         return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
 
@@ -139,9 +156,7 @@ class DeviceArray:
         return view if view.flags.c_contiguous else view.copy(order="C")
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        raise TypeError(
-            "a DeviceArray is in the memory of a GPU, and NumPy cannot see it: x.copy_to_host() copies it to the host"
-        )
+        raise TypeError(_UNSEEN)
 
     def _extent(self) -> tuple[int, int]:
         """The bytes of the block between the first and the last entry."""
@@ -197,9 +212,8 @@ class DeviceArray:
         *axes : int, or one tuple of int
             Default: reversed.
         """
-        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes or None
         ghost = self._ghost()
-        return self._seen(ghost, ghost.transpose(order))
+        return self._seen(ghost, ghost.transpose(*axes))
 
     def _ghost(self) -> NDArray[Any]:
         """An array with this one's shape, dtype and strides, whose entries are nowhere: for arithmetic on views."""
@@ -223,8 +237,10 @@ class DeviceArray:
             "strides": None if self._strides is None else self._strides, "version": 3,
         }  # fmt: skip
 
-    def __dlpack__(self, **_: Any) -> Any:
+    def __dlpack__(self, *, dl_device: Any = None, copy: bool | None = None, **_: Any) -> Any:
         """A capsule of DLPack, without a copy. No `stream` needs to wait."""
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"a DeviceArray is given as it lies on {self.device}; copy it there, or copy_to_host()")
         # NumPy writes it for an array at this address, which it does not look at; then the place is corrected.
         capsule = np.asarray(_Addressed(self)).__dlpack__()
         place_of(capsule)[:] = self.__dlpack_device__()
@@ -308,33 +324,60 @@ def borrow(name: str, value: Any, number: int) -> Borrowed:
     ShapeError
         When its entries do not lie one behind the other.
     """
+    seen = viewed(name, value, number)
+    if not seen.contiguous:
+        raise ShapeError(
+            f"{name}: the entries on the device do not lie one behind the other (strides {seen.strides}); "
+            "give a copy that does, such as x.contiguous() or cupy.ascontiguousarray(x)"
+        )
+    return Borrowed(seen._block, seen._at, seen.shape, seen.dtype)
+
+
+def viewed(name: str, value: Any, number: int) -> DeviceArray:
+    """An array on device `number`, of any library, with whichever strides; it keeps its owner alive.
+
+    Raises
+    ------
+    DataTypeError
+        When it is on another device, or of a dtype that NumPy does not know.
+    """
     from .kernels import _cuda
 
+    theirs = _number_of(value, number)
+    if theirs != number:
+        raise DataTypeError(f"{name}: the array is on cuda:{theirs}, and is needed on cuda:{number}")
     if isinstance(value, DeviceArray):
-        if value._number != number:
-            raise DataTypeError(f"{name}: the array is on cuda:{value._number}, and is needed on cuda:{number}")
-        if not value.contiguous:
-            raise _scattered(name, value.strides)
-        return Borrowed(value._block, value._at, value.shape, value.dtype)
-    found = _interface(value)
+        return value
+    found = _interface(name, value)
     _cuda.wait_for(found.get("stream"))
-    dtype, shape = np.dtype(found["typestr"]), tuple(found["shape"])
     strides = found.get("strides")
-    if (
-        strides is not None
-        and not np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides).flags.c_contiguous
-    ):
-        raise _scattered(name, strides)
-    nbytes = math.prod(shape) * dtype.itemsize
-    return Borrowed(_cuda.at_address(found["data"][0], nbytes, (value, found)), 0, shape, dtype)
+    array = DeviceArray(
+        None, 0, tuple(found["shape"]), np.dtype(found["typestr"]), number, None if strides is None else tuple(strides)
+    )
+    first, end = array._extent()  # the first may be negative: the address is that of the first entry
+    array._block = _cuda.at_address(found["data"][0] + first, end - first, (value, found))
+    array._at = -first
+    return array
 
 
-def _interface(value: Any) -> dict[str, Any]:
+def _number_of(value: Any, otherwise: int) -> int:
+    """On which device an array is; one that does not say is taken to be where it is needed."""
+    if isinstance(value, DeviceArray):
+        return value._number
+    where = getattr(value, "__dlpack_device__", None)
+    kind, number = where() if where is not None else (None, otherwise)
+    return int(number) if kind in _CUDA else otherwise
+
+
+def _interface(name: str, value: Any) -> dict[str, Any]:
     """What ``__cuda_array_interface__`` says, or would say for an array that knows DLPack only."""
     if hasattr(value, "__cuda_array_interface__"):
         described: dict[str, Any] = value.__cuda_array_interface__
         return described
-    seen = np.from_dlpack(_AsIfOnHost(value))
+    try:
+        seen = np.from_dlpack(_AsIfOnHost(value))
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise DataTypeError(f"{name}: NumPy has no such array ({error}); cast it on the device") from error
     return {**seen.__array_interface__, "owner": seen}
 
 
@@ -351,10 +394,3 @@ class _AsIfOnHost:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
-
-
-def _scattered(name: str, strides: Shape) -> ShapeError:
-    return ShapeError(
-        f"{name}: the entries on the device do not lie one behind the other (strides {strides}); "
-        "give a copy that does, such as x.contiguous() or cupy.ascontiguousarray(x)"
-    )

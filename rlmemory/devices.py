@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .accept import as_numeric
-from .device_array import DeviceArray, borrow, is_on_device
+from .device_array import DeviceArray, _number_of, is_on_device, viewed
 from .store import Store, checked_device
 
 
@@ -81,12 +81,11 @@ def _lifted(leaf: Any, number: int) -> DeviceArray:
 
     with _cuda.using(number):
         if is_on_device(leaf):
-            there = borrow("value", leaf, number)
-            return DeviceArray(there.block, there.at, there.shape, there.dtype, number)
-        array = np.ascontiguousarray(as_numeric("value", leaf))
+            return viewed("value", leaf, number)
+        array = as_numeric("value", leaf)
         block = _cuda.allocate(array.nbytes)
-        _cuda.upload(array.reshape(-1).view(np.uint8), block)
-        return DeviceArray(block, 0, np.shape(leaf), array.dtype, number)
+        _cuda.upload(np.ascontiguousarray(array).reshape(-1).view(np.uint8), block)
+        return DeviceArray(block, 0, array.shape, array.dtype, number)
 
 
 def joined(values: list[DeviceArray], axis: int) -> DeviceArray:
@@ -108,22 +107,14 @@ def joined(values: list[DeviceArray], axis: int) -> DeviceArray:
 
 
 def _lowered(leaf: Any) -> Any:
-    if isinstance(leaf, DeviceArray):
-        return leaf.copy_to_host()
     if not is_on_device(leaf):
         return leaf
     from .kernels import _cuda
 
-    number = _number_of(leaf)
+    number = _number_of(leaf, -1)
+    number = _cuda.device_number("cuda") if number < 0 else number  # it does not say: that of the thread
     with _cuda.using(number):
-        return borrow("value", leaf, number).copy_to_host()
-
-
-def _number_of(leaf: Any) -> int:
-    """On which device an array of another library is; the thread's current one when it does not say."""
-    if hasattr(leaf, "__dlpack_device__"):
-        return int(leaf.__dlpack_device__()[1])
-    return int(checked_device("cuda").partition(":")[2])
+        return viewed("value", leaf, number).copy_to_host()
 
 
 class Placed(Store):

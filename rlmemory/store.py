@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .accept import as_numeric, at_least, cast_exactly
 from .arena import Arena, Mode
 from .blocks import Field, Plan
-from .device_array import borrow, is_on_device
+from .device_array import is_on_device, viewed
 from .errors import ArenaError, NotAvailableError, NotPickleableError, SpecError, StaleIdError
 from .ring import spans
 from .specs import NumericSpec, SpecStructure
@@ -161,7 +161,7 @@ class Store:
         if isinstance(self._arena, Arena) or not is_on_device(value):
             return value
         with self._lock:
-            return borrow(name, value, self._arena.number).copy_to_host()
+            return viewed(name, value, self._arena.number).copy_to_host()
 
     def _moved_to(self, arena: AnyArena, capacity: int, length: int) -> None:
         """Lay the newest `length` rows out in another arena, so that ``slot = id % capacity`` holds there too."""

@@ -50,6 +50,7 @@ def load_state_dict(memory: ReplayMemory, state: Any) -> None:
         ranks = given[len(memory._arena.views) :]
         options = _options(memory, meta)
         given_rows = [column.rows for column in given[: len(memory._arena.views)]]
+        memory.clear()  # an interrupt leaves no mixture of old and new rows
         for first, last, done in memory._spans(meta["next_id"] - meta["length"], meta["next_id"]):
             memory._arena.write(first, last, given_rows, done)
         if meta["single"]:

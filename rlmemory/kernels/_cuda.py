@@ -162,9 +162,13 @@ def allocate(nbytes: int) -> Any:
     try:
         return cuda.device_array(max(nbytes, 64), np.uint8)
     except (MemoryError, CudaAPIError) as error:
-        if isinstance(error, MemoryError) or "OUT_OF_MEMORY" in str(error):
+        if _says_full(error):
             raise out_of_memory(nbytes) from error
         raise
+
+
+def _says_full(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or "OUT_OF_MEMORY" in str(error)
 
 
 def out_of_memory(nbytes: int) -> MemoryError:
@@ -177,8 +181,22 @@ def out_of_memory(nbytes: int) -> MemoryError:
 
 
 def pinned(nbytes: int) -> NDArray[np.uint8]:
-    """Fresh page-locked bytes on the host: the device copies from and to them without a detour."""
-    block: NDArray[np.uint8] = cuda.pinned_array(max(nbytes, 64), np.uint8)
+    """Fresh page-locked bytes on the host: the device copies from and to them without a detour.
+
+    Raises
+    ------
+    MemoryError
+        When the system does not lock as many.
+    """
+    try:
+        block: NDArray[np.uint8] = cuda.pinned_array(max(nbytes, 64), np.uint8)
+    except (MemoryError, CudaAPIError) as error:
+        if _says_full(error):
+            raise MemoryError(
+                f"this machine has no room for {nbytes:,} page-locked bytes on the host; free some, or take smaller "
+                "batches"
+            ) from error
+        raise
     return block
 
 
@@ -244,7 +262,7 @@ class _Lent:
 
 def wait_for(stream: int | None) -> None:
     """Wait for the work of another library's stream, as its ``__cuda_array_interface__`` names it."""
-    if stream is None or SIMULATED:
+    if not stream or SIMULATED:
         return
     known = {1: cuda.legacy_default_stream, 2: cuda.per_thread_default_stream}
     (known[stream]() if stream in known else cuda.external_stream(stream)).synchronize()
