@@ -55,11 +55,7 @@ def as_numeric(name: str, value: Any) -> NDArray[Any]:
     """`value` as an array of numbers with native byte order."""
     if isinstance(value, np.ma.MaskedArray):
         raise DataTypeError(f"{name}: a masked array would lose its mask; give an array, for example with .filled(...)")
-    if is_on_device(value):
-        raise DataTypeError(
-            f"{name}: expected an array on the host, got one on a GPU ({type(value).__name__}); rlmemory.to_host(x) "
-            "copies it, and a memory made with device='cuda' takes it where it is"
-        )
+    refuse_device(name, value)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -71,6 +67,15 @@ def as_numeric(name: str, value: Any) -> NDArray[Any]:
     if array.dtype.kind in "fc" and isinstance(value, (list, tuple)):
         _check_whole_numbers(name, value, array)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def refuse_device(name: str, value: Any) -> None:
+    """Refuse an array on a GPU where NumPy has to look into it."""
+    if is_on_device(value):
+        raise DataTypeError(
+            f"{name}: expected an array on the host, got one on a GPU ({type(value).__name__}); rlmemory.to_host(x) "
+            "copies it, and a memory made with device='cuda' takes it where it is"
+        )
 
 
 def _check_whole_numbers(name: str, value: Any, array: NDArray[Any]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .accept import as_numeric
 from .device_array import DeviceArray, borrow, is_on_device
+from .placing import number_of
 from .store import Store, checked_device
 
 
@@ -114,16 +115,9 @@ def _lowered(leaf: Any) -> Any:
         return leaf
     from .kernels import _cuda
 
-    number = _number_of(leaf)
+    number = number_of(leaf)
     with _cuda.using(number):
         return borrow("value", leaf, number).copy_to_host()
-
-
-def _number_of(leaf: Any) -> int:
-    """On which device an array of another library is; the thread's current one when it does not say."""
-    if hasattr(leaf, "__dlpack_device__"):
-        return int(leaf.__dlpack_device__()[1])
-    return int(checked_device("cuda").partition(":")[2])
 
 
 class Placed(Store):
