@@ -55,7 +55,8 @@ def as_numeric(name: str, value: Any) -> NDArray[Any]:
     """`value` as an array of numbers with native byte order."""
     if isinstance(value, np.ma.MaskedArray):
         raise DataTypeError(f"{name}: a masked array would lose its mask; give an array, for example with .filled(...)")
-    refuse_device(name, value)
+    if is_on_device(value):
+        raise on_a_gpu(name, value)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -69,13 +70,12 @@ def as_numeric(name: str, value: Any) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def refuse_device(name: str, value: Any) -> None:
-    """Refuse an array on a GPU where NumPy has to look into it."""
-    if is_on_device(value):
-        raise DataTypeError(
-            f"{name}: expected an array on the host, got one on a GPU ({type(value).__name__}); rlmemory.to_host(x) "
-            "copies it, and a memory made with device='cuda' takes it where it is"
-        )
+def on_a_gpu(name: str, value: Any) -> DataTypeError:
+    """The error for an array on a GPU where NumPy has to look into it."""
+    return DataTypeError(
+        f"{name}: expected an array on the host, got one on a GPU ({type(value).__name__}); rlmemory.to_host(x) "
+        "copies it, and a memory made with device='cuda' takes it where it is"
+    )
 
 
 def _check_whole_numbers(name: str, value: Any, array: NDArray[Any]) -> None:

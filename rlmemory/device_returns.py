@@ -23,6 +23,8 @@ _NONE = np.zeros((0, 0))
 
 def device_of(**given: Any) -> int | None:
     """The device that all arrays of a call are on, or None for the host; numbers and None are anywhere."""
+    if not any(map(is_on_device, given.values())):
+        return None
     return common_device((name, value) for name, value in given.items() if is_on_device(value) or np.ndim(value))
 
 

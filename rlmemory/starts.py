@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .accept import as_flags, refuse_device
+from .accept import as_flags, on_a_gpu
+from .device_array import is_on_device
 from .errors import MissingKeyError, ShapeError
 from .keys import Path, as_path, as_paths, find, leaves, need, shown
 
@@ -60,7 +61,8 @@ def _ends(data: Mapping[str, Any], done_key: Any) -> NDArray[np.bool_]:
 
 
 def _array(path: Path, entry: Any) -> NDArray[Any]:
-    refuse_device(str(shown(path)), entry)
+    if is_on_device(entry):
+        raise on_a_gpu(str(shown(path)), entry)
     return np.asarray(entry)
 
 

@@ -35,7 +35,7 @@ ALLOWED = {
     "placing": {"device_array", "errors"},
     "nested": {"device_array", "errors", "placing"},
     "rawbytes": {"kernels"},
-    "padding": {"accept", "errors", "nested"},
+    "padding": {"accept", "device_array", "errors", "nested"},
     "cuts": {"accept", "errors", "kernels", "nested", "rawbytes"},
     "device_runs": {"device_array", "placing", "rawbytes"},
     "trajectories": {

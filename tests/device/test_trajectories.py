@@ -112,6 +112,20 @@ def test_arrays_of_any_library_and_what_a_memory_gave_are_taken():
     there(split)
     assert on_host(split["id"]).tolist() == [[0, 1, 0], [2, 3, 4], [5, 0, 0]]
     assert on_host(split["obs"])[1].tolist() == x[2:5].tolist()
+    assert on_host(split["done"]).tolist() == [[False, True, False], [False, False, True], [False] * 3]
+
+
+def test_parts_of_larger_arrays_are_taken_from_where_they_begin():
+    data = {"x": np.arange(20.0).reshape(10, 2), "done": np.arange(10) % 3 == 0}
+    parts = {name: rlm.to_device(leaf)[3:8] for name, leaf in data.items()}
+    wanted = rlm.split_trajectories({name: leaf[3:8] for name, leaf in data.items()})
+    split = rlm.split_trajectories(parts)
+    equal(on_host(split), wanted)
+    equal(on_host(rlm.ragged_trajectories(parts)[0]["x"]), data["x"][3:8])
+    back = rlm.unsplit_trajectories({name: leaf[1:] for name, leaf in split.items()})
+    equal(on_host(back["x"]), data["x"][4:8])
+    shifted = rlm.shift_actions(parts["x"], parts["done"])
+    equal(on_host(shifted), rlm.shift_actions(data["x"][3:8], data["done"][3:8]))
 
 
 def test_each_leaf_moves_at_once_and_a_table_of_many_runs_is_no_loop(monkeypatch):
@@ -172,6 +186,12 @@ def test_shifted_actions_are_those_of_the_host(batch, seed, dtype, feature, defa
     ours = rlm.shift_actions(rlm.to_device(actions), Foreign(starts), default)
     assert isinstance(ours, rlm.DeviceArray)
     equal(on_host(ours), rlm.shift_actions(actions, starts, default))
+
+
+def test_each_environment_has_its_own_default():
+    actions, starts = np.arange(12).reshape(2, 3, 2), np.zeros((2, 3), bool)
+    ours = rlm.shift_actions(rlm.to_device(actions), rlm.to_device(starts), [[7, 8], [9, 10]])
+    assert on_host(ours)[:, 0].tolist() == [[7, 8], [9, 10]]
 
 
 def test_dicts_and_tuples_of_actions_are_shifted():
