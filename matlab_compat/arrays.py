@@ -8,6 +8,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+import rlmemory as rlm
+
 from .display import class_name, size_text
 
 _LABELS = "SCBTU"
@@ -123,7 +125,8 @@ class dlarray(NDArrayOperatorsMixin):
         size = size_text(self.shape)
         if self._labels:
             size = "×".join(f"{n}({label})" for n, label in zip(self.shape, self._labels, strict=True))
-        return f"{size} {class_name(self.dtype)} dlarray\n{np.array2string(np.asarray(self))}"
+        kind = "gpuArray dlarray" if hasattr(self._data, "__cuda_array_interface__") else "dlarray"
+        return f"{size} {class_name(self.dtype)} {kind}\n{np.array2string(rlm.to_host(self._data))}"
 
 
 def _relabelled(result: Any, labels: str) -> dlarray:

@@ -46,8 +46,9 @@ DIFFERENCES: dict[int, str] = {
     8: "A field of several elements cannot be read at once: `[x.Reward for x in e]` for MATLAB's `[e.Reward]`.",
     9: "`dlarray` has no automatic differentiation. `ReturnDlarray` gives arrays without labels, and two labelled "
     "arrays need the same labels to be combined.",
-    10: "`gpuArray` and `ReturnGpuArray` raise an error: this version has no arrays on a device. A host array is "
-    "never given instead.",
+    10: "`gpuArray` and `ReturnGpuArray` need a CUDA device and raise an error without one; a host array is never "
+    "given instead. What they give is for CuPy, PyTorch or JAX to take: there is no arithmetic on it, and `append` and "
+    "`save` take what `gather` brings back.",
     11: "`sample` draws from a generator of the buffer's own, set by the option Seed, not from a global one.",
     12: "An option given twice is an error. `mode` is another name of ConcatenateMode, as MATLAB's page uses both.",
     13: "A 1-D array of n numbers stands for a channel [n 1] or [1 n], a number for [1 1].",
@@ -74,7 +75,7 @@ DIFFERENCES: dict[int, str] = {
 
 _OUTPUT = (
     Option("ReturnDlarray", "mirrored", "false"),
-    Option("ReturnGpuArray", "differs", "false; true raises an error"),
+    Option("ReturnGpuArray", "differs", "false; true needs a CUDA device"),
 )
 _SPEC = (
     Option("Name", "mirrored", '""'),
@@ -163,8 +164,8 @@ ROWS: tuple[Row, ...] = (
     Row("finddim", _ARRAYS, "R2019b", "mirrored", "`(x, label)`; counts from 1", (1,)),
     Row("stripdims", _ARRAYS, "R2019b", "mirrored", "`(x)`"),
     Row("extractdata", _ARRAYS, "R2019b", "mirrored", "`(x)`"),
-    Row("gpuArray", _ARRAYS, "", "differs", "`(X)`", (10,)),
-    Row("gather", _ARRAYS, "", "mirrored", "`(X)`; host arrays stay as they are"),
+    Row("gpuArray", _ARRAYS, "", "differs", "`(X)`; an array or a dlarray", (10,)),
+    Row("gather", _ARRAYS, "", "mirrored", "`(X)`; of any library; host arrays stay as they are"),
     Row("save", _FILES, "", "differs", '`("x.mat"[, "-v7.3"], name=value)`; "-v6", "-v7" (default), "-v7.3"', (23,)),
     Row("load", _FILES, "", "differs", "`(filename[, variables])` gives a struct; versions 6, 7 and 7.3", (23, 24)),
     Row("saveExperiences", _FILES, "", "extension", "`(filename, buffer)`: what `allExperiences` gives, as a .mat file",

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 import rlmemory as rlm
 
 from .arrays import dlarray
+from .cells import Cell
+from .structs import struct
 
 
 def gpuArray(X: Any) -> Any:
@@ -14,33 +19,58 @@ def gpuArray(X: Any) -> Any:
 
     Parameters
     ----------
-    X : array_like
+    X : array_like or dlarray
+        Numbers or logicals. An array that is on a GPU already is taken as it lies there.
 
     Returns
     -------
-    None
-        In this version it always raises.
+    rlmemory.DeviceArray, a copy; a dlarray around one, with its labels, for a dlarray
 
     Raises
     ------
     rlmemory.NotAvailableError
-        Always: this version keeps its arrays in the memory of the host. It never gives a host array instead.
+        Without a CUDA device, or without its driver. A host array is never given instead.
+    rlmemory.DataTypeError
+        For structs, cells and what else is no array of numbers.
+    MemoryError
+        When the device has no room.
 
     Notes
     -----
-    MATLAB counterpart: ``gpuArray``. A framework moves a batch in one line: ``torch.from_dlpack(x).cuda()``.
+    MATLAB counterpart: ``gpuArray``. There is no arithmetic on it: CuPy, PyTorch and JAX take it without a copy, as in
+    ``torch.from_dlpack(x)``; `gather` brings it back.
 
     Examples
     --------
-    >>> gpuArray(np.zeros(3))
-    Traceback (most recent call last):
-    ...
-    rlmemory.errors.NotAvailableError: gpuArray (ReturnGpuArray) needs a CUDA device...
+    >>> x = gpuArray(np.zeros((2, 3)))    # doctest: +SKIP
+    >>> x                                 # doctest: +SKIP
+    DeviceArray(shape=(2, 3), dtype=float64, device='cuda:0')
     """
-    raise rlm.NotAvailableError(
-        "gpuArray (ReturnGpuArray) needs a CUDA device that rlmemory can use, and this version has none: leave "
-        "ReturnGpuArray false, and move the arrays with your framework, as in torch.from_dlpack(x).cuda()"
-    )
+    if isinstance(X, dlarray):
+        return dlarray(gpuArray(X._data), X._labels)
+    data = X if on_gpu(X) else _numbers(X)
+    try:
+        return rlm.to_device(data)
+    except rlm.NotAvailableError as error:
+        raise rlm.NotAvailableError(
+            f"gpuArray (ReturnGpuArray) needs a CUDA device: {error}; leave ReturnGpuArray false to have the arrays on "
+            "the host"
+        ) from error
+
+
+def _numbers(X: Any) -> Any:
+    what = type(X).__name__
+    if not isinstance(X, (struct, Cell, Mapping)):
+        array = np.asarray(X)
+        if array.dtype.kind in "biufc":
+            return array
+        what += f" of {array.dtype}"
+    raise rlm.DataTypeError(f"gpuArray: expected an array of numbers, got a {what}; give its arrays, one by one")
+
+
+def on_gpu(X: Any) -> bool:
+    """Whether something is an array on a GPU, or a dlarray around one."""
+    return hasattr(X._data if isinstance(X, dlarray) else X, "__cuda_array_interface__")
 
 
 def gather(X: Any) -> Any:
@@ -48,12 +78,12 @@ def gather(X: Any) -> Any:
 
     Parameters
     ----------
-    X : dlarray, device array or anything else
+    X : dlarray, array on a GPU of any library, or anything else
 
     Returns
     -------
-    ndarray, a copy, for a device array (one with ``copy_to_host``); a dlarray of it, with its labels, for a dlarray
-    around one; whatever is on the host already, as it is
+    ndarray, a copy, for an array on a GPU; a dlarray of it, with its labels, for a dlarray around one; whatever is on
+    the host already, as it is
 
     Notes
     -----
@@ -64,6 +94,8 @@ def gather(X: Any) -> Any:
     >>> gather(np.arange(3.0))
     array([0., 1., 2.])
     """
-    if isinstance(X, dlarray) and hasattr(X._data, "copy_to_host"):
-        return dlarray(X._data.copy_to_host(), X._labels)
-    return X.copy_to_host() if hasattr(X, "copy_to_host") else X
+    if isinstance(X, dlarray):
+        return dlarray(gather(X._data), X._labels) if on_gpu(X) else X
+    if hasattr(X, "copy_to_host"):
+        return X.copy_to_host()
+    return X if isinstance(X, (Mapping, tuple)) else rlm.to_host(X)

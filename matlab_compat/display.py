@@ -54,7 +54,8 @@ def inline(value: Any) -> str:
     if hasattr(value, "_inline"):
         return str(value._inline())  # a struct: any other name would be one of its fields
     if hasattr(value, "shape"):
-        return f"[{size_text(value.shape)} {type(value).__name__}]"
+        kind = "gpuArray" if hasattr(value, "__cuda_array_interface__") else type(value).__name__
+        return f"[{size_text(value.shape)} {kind}]"
     if callable(value):
         return f"@{getattr(value, '__name__', type(value).__name__)}"
     return repr(value)

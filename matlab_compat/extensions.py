@@ -10,6 +10,7 @@ import rlmemory as rlm
 
 from .buffers import Buffer, checked
 from .channels import Channel
+from .device import on_gpu
 from .display import class_name, size_text
 from .layout import packed, to_core
 from .reading import FIELDS, elements
@@ -113,6 +114,13 @@ def _one_record(function: str, batch: Any) -> Any:
     missing = [field for field in FIELDS if field not in records[0]]
     if missing:
         raise rlm.StructureError(f"{function}: the struct has no field {', '.join(missing)}")
+    for field in FIELDS:
+        value = records[0][field]
+        if on_gpu(value) or (isinstance(value, (list, tuple)) and any(map(on_gpu, value))):
+            raise rlm.DataTypeError(
+                f"{function}: {field} is on a GPU, and is needed on the host; gather(x) brings an array back, and "
+                "ReturnGpuArray=False keeps them there"
+            )
     return records[0]
 
 

@@ -11,7 +11,7 @@ import rlmemory as rlm
 from .buffers import Buffer
 from .reading import FIELDS, Reader
 from .records import LazyRecords
-from .results import as_it_is, columns_of
+from .results import PLAIN, columns_of
 from .structs import from_records, rows_of, struct
 
 
@@ -29,7 +29,7 @@ class GeneratedRecords(LazyRecords):
     __slots__ = ("origin",)
 
     def __init__(self, origin: rlm.Experience, reader: Reader) -> None:
-        super().__init__(FIELDS, len(origin.id), lambda: columns_of(origin, reader, as_it_is))
+        super().__init__(FIELDS, len(origin.id), lambda: columns_of(origin, reader, PLAIN))
         self.origin = origin
 
     @property

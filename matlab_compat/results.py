@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,30 @@ from .reading import BATCHED_FIELDS, FIELDS, Reader
 from .records import Column, LazyRecords, MadeRecord
 from .structs import from_records, struct, view
 
-#: What is done to each array before it is handed out: nothing, or a dlarray is put around it.
-Wrap = Callable[[Any], Any]
+Convert = Callable[[Any], Any]
+
+
+def as_it_is(value: Any) -> Any:
+    """No conversion."""
+    return value
+
+
+class Output(NamedTuple):
+    """What is done to each array before it is handed out.
+
+    Attributes
+    ----------
+    move : callable
+        To a GPU, or nothing: done to whole arrays, as they lie in memory.
+    wrap : callable
+        Puts a dlarray around it, or nothing: done to the array that is handed out, a view of the other.
+    """
+
+    move: Convert = as_it_is
+    wrap: Convert = as_it_is
+
+
+PLAIN = Output()
 
 
 class MiniBatch(struct):
@@ -39,39 +61,35 @@ class MiniBatch(struct):
         )
 
 
-def wrapping(ReturnDlarray: bool, ReturnGpuArray: bool) -> Wrap:
-    """The conversion that two options ask for; an error right away where there is no device."""
+def output(ReturnDlarray: bool, ReturnGpuArray: bool) -> Output:
+    """The conversions that two options ask for; an error right away where there is no device."""
     if ReturnGpuArray:
-        gpuArray(())
-    return dlarray if ReturnDlarray else as_it_is
+        gpuArray(np.zeros(0))
+    return Output(gpuArray if ReturnGpuArray else as_it_is, dlarray if ReturnDlarray else as_it_is)
 
 
-def as_it_is(value: Any) -> Any:
-    """No conversion."""
-    return value
-
-
-def batched(origin: rlm.Experience | rlm.Batch, buffer: Buffer, lead: int, wrap: Wrap) -> MiniBatch:
+def batched(origin: rlm.Experience | rlm.Batch, buffer: Buffer, lead: int, out: Output) -> MiniBatch:
     """One struct with all rows of `origin`, whose arrays begin with `lead` axes; fields in the batched order."""
-    make = partial(_field, origin, buffer._reader, lead, wrap)
+    make = partial(_field, origin, buffer._reader, lead, out)
     result = view(MiniBatch, MadeRecord(BATCHED_FIELDS, make), None, True)
     object.__setattr__(result, "_origin", origin)
     return result
 
 
-def _field(origin: rlm.Experience | rlm.Batch, reader: Reader, lead: int, wrap: Wrap, name: str) -> Any:
+def _field(origin: rlm.Experience | rlm.Batch, reader: Reader, lead: int, out: Output, name: str) -> Any:
     if name == "Observation":
-        return _cell(origin.observation, reader.observation, lead, wrap)
+        return _cell(origin.observation, reader.observation, lead, out)
     if name == "NextObservation":
-        return _cell(origin.next_observation, reader.observation, lead, wrap)
+        return _cell(origin.next_observation, reader.observation, lead, out)
     if name == "Action":
-        return _cell(origin.action, reader.action, lead, wrap)
-    return wrap(row(origin.reward if name == "Reward" else is_done(origin.terminated, origin.truncated)))
+        return _cell(origin.action, reader.action, lead, out)
+    values = origin.reward if name == "Reward" else is_done(origin.terminated, origin.truncated)
+    return out.wrap(row(out.move(values)))
 
 
-def _cell(channels: Any, specs: tuple[Channel, ...], lead: int, wrap: Wrap) -> Cell:
+def _cell(channels: Any, specs: tuple[Channel, ...], lead: int, out: Output) -> Cell:
     pairs = zip(leaves(channels), specs, strict=True)
-    return Cell([wrap(to_matlab(array, channel, lead)) for array, channel in pairs])
+    return Cell([out.wrap(to_matlab(out.move(array), channel, lead)) for array, channel in pairs])
 
 
 def sequence(experience: rlm.Experience) -> rlm.Experience:
@@ -92,26 +110,26 @@ def _one_more_axis(channels: Any) -> Any:
     return tuple(array[None] for array in channels) if isinstance(channels, tuple) else channels[None]
 
 
-def on_demand(buffer: Buffer, wrap: Wrap) -> struct:
+def on_demand(buffer: Buffer, out: Output) -> struct:
     """An N-by-1 struct array of everything in a memory, whose elements are made when they are asked for.
 
     The memory is read when the first element is, or before this interface next changes it.
     """
     memory, reader = buffer.memory, buffer._reader
     ids = memory.ids
-    records = LazyRecords(FIELDS, len(ids), lambda: columns_of(_still_there(memory, ids), reader, wrap))
+    records = LazyRecords(FIELDS, len(ids), lambda: columns_of(_still_there(memory, ids), reader, out))
     buffer._remember(records)
     return from_records(records)
 
 
-def columns_of(experience: rlm.Experience, reader: Reader, wrap: Wrap) -> Mapping[str, Column]:
+def columns_of(experience: rlm.Experience, reader: Reader, out: Output) -> Mapping[str, Column]:
     """What each field of each row of `experience` is, made when it is asked for."""
     return {
-        "Observation": _cells(experience.observation, reader.observation, wrap),
-        "Action": _cells(experience.action, reader.action, wrap),
-        "NextObservation": _cells(experience.next_observation, reader.observation, wrap),
-        "Reward": _scalars(experience.reward, wrap),
-        "IsDone": _scalars(is_done(experience.terminated, experience.truncated), wrap),
+        "Observation": _cells(experience.observation, reader.observation, out),
+        "Action": _cells(experience.action, reader.action, out),
+        "NextObservation": _cells(experience.next_observation, reader.observation, out),
+        "Reward": _scalars(experience.reward, out),
+        "IsDone": _scalars(is_done(experience.terminated, experience.truncated), out),
     }
 
 
@@ -127,16 +145,17 @@ def _still_there(memory: rlm.ReplayMemory, ids: range) -> rlm.Experience:
         ) from error
 
 
-def _cells(channels: Any, specs: tuple[Channel, ...], wrap: Wrap) -> Column:
+def _cells(channels: Any, specs: tuple[Channel, ...], out: Output) -> Column:
     # Entry i of each is what element i holds: a view with the full Dimension.
-    columns = [array[channel.ones] for array, channel in zip(leaves(channels), specs, strict=True)]
-    return lambda row: Cell([wrap(column[row]) for column in columns])
+    columns = [out.move(array)[channel.ones] for array, channel in zip(leaves(channels), specs, strict=True)]
+    return lambda row: Cell([out.wrap(column[row]) for column in columns])
 
 
-def _scalars(column: NDArray[Any], wrap: Wrap) -> Column:
-    if wrap is as_it_is:
+def _scalars(column: NDArray[Any], out: Output) -> Column:
+    if out == PLAIN:
         return lambda row: column[row]
-    return lambda row: wrap(column[row].reshape(1, 1))
+    moved = out.move(column)
+    return lambda row: out.wrap(moved[row].reshape(1, 1))
 
 
 def from_columns(columns: Mapping[str, list[NDArray[Any]] | NDArray[Any]], count: int) -> struct:
@@ -144,7 +163,7 @@ def from_columns(columns: Mapping[str, list[NDArray[Any]] | NDArray[Any]], count
 
     def load() -> Mapping[str, Column]:
         return {
-            name: _last_axis_cells(column) if isinstance(column, list) else _scalars(column, as_it_is)
+            name: _last_axis_cells(column) if isinstance(column, list) else _scalars(column, PLAIN)
             for name, column in columns.items()
         }
 

@@ -9,7 +9,7 @@ import rlmemory as rlm
 from .buffers import Buffer, checked
 from .layout import row
 from .options import between, logical, name_value, one_of, whole
-from .results import batched, on_demand, sequence, wrapping
+from .results import batched, on_demand, output, sequence
 from .structs import struct
 
 _BATCH_SIZE = whole(1)
@@ -38,7 +38,7 @@ def allExperiences(
     ReturnDlarray : bool, default False
         Whether the fields are dlarrays, without labels.
     ReturnGpuArray : bool, default False
-        Whether the arrays are on a GPU.
+        Whether the arrays are on a GPU, as `gpuArray` gives them; with `ReturnDlarray` dlarrays around such.
 
     Returns
     -------
@@ -52,14 +52,15 @@ def allExperiences(
         * "sequence": the same with channels ``D + (1, N)``, Reward and IsDone ``(1, 1, N)``.
 
         The arrays are a copy of the memory's, seen through views that are neither C- nor F-contiguous where D has
-        several sizes: ``np.ascontiguousarray`` makes them so.
+        several sizes: ``np.ascontiguousarray`` makes them so. With `ReturnDlarray` or `ReturnGpuArray` the scalars of
+        "none" are 1-by-1 arrays.
 
     Raises
     ------
     TypeError, ValueError
         For an unknown option, or a value that it does not take.
     rlmemory.NotAvailableError
-        For `ReturnGpuArray` without a device.
+        For `ReturnGpuArray` without a device; a host array is never given instead.
 
     Notes
     -----
@@ -79,12 +80,12 @@ def allExperiences(
                  IsDone: [1×0 double]
     """
     memory = checked("allExperiences", buffer).memory
-    wrap = wrapping(ReturnDlarray, ReturnGpuArray)
+    out = output(ReturnDlarray, ReturnGpuArray)
     if ConcatenateMode == "none":
-        return on_demand(buffer, wrap)
+        return on_demand(buffer, out)
     if ConcatenateMode == "batch":
-        return batched(memory.all(), buffer, 1, wrap)
-    return batched(sequence(memory.all()), buffer, 2, wrap)
+        return batched(memory.all(), buffer, 1, out)
+    return batched(sequence(memory.all()), buffer, 2, out)
 
 
 @name_value(
@@ -128,7 +129,7 @@ def sample(
     DataSourceID : int, default -1
         Only experiences of this source; -1: of all.
     ReturnDlarray, ReturnGpuArray : bool, default False
-        As for `allExperiences`.
+        As for `allExperiences`. Mask, weights and ids are on the GPU as well, and never dlarrays.
     nargout : int, default 1
         How many outputs to return.
 
@@ -150,7 +151,7 @@ def sample(
     rlmemory.EmptyMemoryError
         When there is nothing to draw from, or all priorities are 0.
     rlmemory.NotAvailableError
-        For `ReturnGpuArray` without a device.
+        For `ReturnGpuArray` without a device; a host array is never given instead.
     TypeError, ValueError
         For an unknown option, a value that it does not take, SequenceLength and NStepHorizon both above 1, or
         SequenceLength above 1 with priorities.
@@ -181,7 +182,7 @@ def sample(
         )
     if nargout > 4:
         raise ValueError(f"sample: nargout must be 1 to 4; got {nargout}")
-    wrap = wrapping(ReturnDlarray, ReturnGpuArray)
+    out = output(ReturnDlarray, ReturnGpuArray)
     source = None if DataSourceID == -1 else DataSourceID
     try:
         batch = memory.sample(
@@ -190,10 +191,11 @@ def sample(
     except rlm.EmptyMemoryError as error:
         raise _empty(error) from None
     lead = batch.mask.ndim
-    experience = batched(batch, buffer, lead, wrap)
+    experience = batched(batch, buffer, lead, out)
     if nargout == 1:
         return experience
-    return (experience, row(batch.mask), row(batch.weight), row(batch.id))[:nargout]
+    columns = (batch.mask, batch.weight, batch.id)[: nargout - 1]
+    return (experience, *(row(out.move(values)) for values in columns))
 
 
 def _empty(error: rlm.EmptyMemoryError) -> rlm.EmptyMemoryError:

@@ -15,7 +15,7 @@ from .extensions import cell_entries, columns_of
 from .layout import row
 from .options import name_value, whole
 from .reading import BATCHED_FIELDS, FIELDS, elements
-from .results import MiniBatch, batched, wrapping
+from .results import PLAIN, MiniBatch, batched
 from .structs import struct
 
 _CELLS = ("Observation", "Action", "NextObservation")
@@ -68,7 +68,7 @@ def splitTrajectories(experience: Any, *, nargout: int = 1) -> Any:
         raise ValueError(f"splitTrajectories: nargout must be 1 or 2; got {nargout}")
     if isinstance(experience, Buffer):
         batch = experience.memory.trajectories()
-        result: struct = batched(batch, experience, 2, wrapping(False, False))
+        result: struct = batched(batch, experience, 2, PLAIN)
         mask = batch.mask
     else:
         columns = _stacked(experience)

@@ -56,10 +56,7 @@ def as_numeric(name: str, value: Any) -> NDArray[Any]:
     if isinstance(value, np.ma.MaskedArray):
         raise DataTypeError(f"{name}: a masked array would lose its mask; give an array, for example with .filled(...)")
     if is_on_device(value):
-        raise DataTypeError(
-            f"{name}: expected an array on the host, got one on a GPU ({type(value).__name__}); rlmemory.to_host(x) "
-            "copies it, and a memory made with device='cuda' takes it where it is"
-        )
+        raise on_a_gpu(name, value)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -71,6 +68,14 @@ def as_numeric(name: str, value: Any) -> NDArray[Any]:
     if array.dtype.kind in "fc" and isinstance(value, (list, tuple)):
         _check_whole_numbers(name, value, array)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def on_a_gpu(name: str, value: Any) -> DataTypeError:
+    """The error for an array on a GPU where NumPy has to look into it."""
+    return DataTypeError(
+        f"{name}: expected an array on the host, got one on a GPU ({type(value).__name__}); rlmemory.to_host(x) "
+        "copies it, and a memory made with device='cuda' takes it where it is"
+    )
 
 
 def _check_whole_numbers(name: str, value: Any, array: NDArray[Any]) -> None:

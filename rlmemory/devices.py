@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from .accept import as_numeric
-from .device_array import DeviceArray, _number_of, is_on_device, viewed
+from .device_array import DeviceArray, is_on_device, viewed
+from .placing import number_of
 from .store import Store, checked_device
 
 
@@ -111,8 +112,7 @@ def _lowered(leaf: Any) -> Any:
         return leaf
     from .kernels import _cuda
 
-    number = _number_of(leaf, -1)
-    number = _cuda.device_number("cuda") if number < 0 else number  # it does not say: that of the thread
+    number = number_of(leaf)
     with _cuda.using(number):
         return viewed("value", leaf, number).copy_to_host()
 

@@ -9,8 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .device_array import DeviceArray
+from .device_runs import moved
 from .errors import MissingKeyError, ShapeError, StructureError
-from .nested import Nested, NestedKey, Path, check_mapping, mapped, path_of, required, shown, without
+from .nested import (
+    Nested,
+    NestedKey,
+    Path,
+    check_mapping,
+    lent_mapping,
+    mapped,
+    named,
+    path_of,
+    required,
+    shown,
+    without,
+)  # fmt: skip
+from .placing import common_device, lent, working_on
 from .rawbytes import move_runs
 
 Ints = NDArray[np.int64]
@@ -50,6 +65,8 @@ def unsplit_trajectories(
     Trajectories lie in the rows in the order in which they came, so the real steps, row by row, are the flat data: the
     mask and the batch shape are all that is needed. TorchRL has no way back.
 
+    Leaves on a GPU, all of them, stay there: the mask is copied to the host, and the result is a dict of `DeviceArray`.
+
     Examples
     --------
     >>> import numpy as np
@@ -63,6 +80,14 @@ def unsplit_trajectories(
            [3, 4, 5]])
     """
     check_mapping("data", data)
+    number = common_device(named(data))
+    if number is not None:
+        with working_on(number):
+            return _unsplit(lent_mapping(data, number), batch_shape, mask_key)
+    return _unsplit(data, batch_shape, mask_key)
+
+
+def _unsplit(data: Mapping[str, Any], batch_shape: int | tuple[int, ...] | None, mask_key: NestedKey | None) -> Nested:
     path = _find_mask(data) if mask_key is None else path_of("mask_key", mask_key)
     mask = required(data, path)
     if mask.ndim != 2:
@@ -72,11 +97,14 @@ def unsplit_trajectories(
     shape = _whole_shape(batch_shape, steps)
     table = np.stack((np.arange(len(mask)) * mask.shape[1], length, np.cumsum(length) - length), axis=1)
 
-    def join(where: Path, leaf: NDArray[Any]) -> NDArray[Any]:
+    def join(where: Path, leaf: NDArray[Any]) -> Any:
         if leaf.shape[:2] != mask.shape:
             raise ShapeError(f"{shown(where)}: expected the mask's shape {mask.shape} first, got {leaf.shape}")
+        flat = leaf.reshape((mask.size, *leaf.shape[2:]))
+        if isinstance(flat, DeviceArray):
+            return moved(flat, table, (*shape, *leaf.shape[2:]))
         joined = np.empty((*shape, *leaf.shape[2:]), leaf.dtype)
-        move_runs(leaf.reshape((mask.size, *leaf.shape[2:])), table, joined)
+        move_runs(flat, table, joined)
         return joined
 
     result = mapped(data, join)
@@ -95,6 +123,7 @@ def trajectory_lengths(mask: ArrayLike) -> Ints:
     Returns
     -------
     int64 array [...]
+        On the host, also for a mask on a GPU, which is copied.
 
     Raises
     ------
@@ -111,6 +140,10 @@ def trajectory_lengths(mask: ArrayLike) -> Ints:
     >>> rlm.trajectory_lengths([[True, True], [True, False]])
     array([2, 1])
     """
+    number = common_device([("mask", mask)])
+    if number is not None:
+        with working_on(number):
+            mask = lent("mask", mask, number).copy_to_host()
     array = np.asarray(mask)
     if array.ndim == 0 or array.dtype != np.bool_:
         raise ShapeError(f"mask: expected bools [..., steps], got {array.dtype}{list(array.shape)}")
@@ -124,8 +157,10 @@ def _find_mask(data: Mapping[str, Any]) -> Path:
     found: list[Path] = []
 
     def look(path: Path, leaf: NDArray[Any]) -> None:
-        if path[-1] == "mask" and leaf.dtype == np.bool_ and leaf.ndim == 2 and not (leaf[:, 1:] & ~leaf[:, :-1]).any():
-            found.append(path)
+        if path[-1] == "mask" and leaf.dtype == np.bool_ and leaf.ndim == 2:
+            mask = required(data, path)
+            if not (mask[:, 1:] & ~mask[:, :-1]).any():
+                found.append(path)
 
     mapped(data, look)
     if not found:

@@ -203,6 +203,8 @@ class LastAction:
             When there is no action, or nothing that says where trajectories end.
         SpecError
             When an out key holds what is no action.
+        DataTypeError
+            For arrays on a GPU; `shift_actions` takes them.
         """
         starts = find_starts(data, done_key, trajectory_key)
         result = dict(data)

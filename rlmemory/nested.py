@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .device_array import DeviceArray
 from .errors import DataTypeError, MissingKeyError, ShapeError, StructureError
+from .placing import lent
 
 #: A leaf or a branch: a string, or a tuple of strings that leads through nested mappings.
 NestedKey: TypeAlias = str | tuple[str, ...]
@@ -54,7 +56,27 @@ def put(data: Nested, path: Path, value: Any) -> None:
     data[path[-1]] = value
 
 
-def mapped(data: Mapping[str, Any], change: Callable[[Path, NDArray[Any]], Any], path: Path = ()) -> Nested:
+def named(data: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[str, Any]]:
+    """The leaves, and how errors name them."""
+    for key, value in data.items():
+        here = (*path, key)
+        if isinstance(value, Mapping):
+            yield from named(value, here)
+        else:
+            yield shown(here), value
+
+
+def lent_mapping(data: Mapping[str, Any], number: int, path: Path = ()) -> Nested:
+    """New nested dicts of the same arrays on a device, whatever library they are of."""
+    result: Nested = {}
+    for key, value in data.items():
+        here = (*path, key)
+        inner = isinstance(value, Mapping)
+        result[key] = lent_mapping(value, number, here) if inner else lent(shown(here), value, number)
+    return result
+
+
+def mapped(data: Mapping[str, Any], change: Callable[[Path, Any], Any], path: Path = ()) -> Nested:
     """New nested dicts with every leaf changed; ``change(path, array)`` gives the new ones."""
     result: Nested = {}
     for key, value in data.items():
@@ -72,7 +94,9 @@ def without(data: Nested, path: Path) -> None:
 
 
 def as_array(path: Path, value: Any) -> NDArray[Any]:
-    """A leaf as an array of any dtype whose values are its bytes."""
+    """A leaf as an array of any dtype whose values are its bytes; one on a device as it is."""
+    if isinstance(value, DeviceArray):
+        return value  # type: ignore[return-value]  # shape, dtype, reshape: all that is asked of it before it is moved
     if isinstance(value, tuple):
         raise StructureError(f"{shown(path)}: expected an array or a mapping of arrays, got a tuple; name its parts")
     if isinstance(value, np.ma.MaskedArray):
@@ -90,10 +114,10 @@ def as_array(path: Path, value: Any) -> NDArray[Any]:
 
 
 def required(data: Mapping[str, Any], path: Path) -> NDArray[Any]:
-    """The array at `path`, or an error that names it."""
+    """The array at `path`, copied to the host if it is on a device, or an error that names it."""
     value = find(data, path)
     if value is None:
         raise MissingKeyError(f"no entry {shown(path)}; there are {sorted(map(str, data))}")
     if isinstance(value, Mapping):
         raise StructureError(f"{shown(path)}: expected an array, got a mapping with keys {list(value)}")
-    return as_array(path, value)
+    return as_array(path, value.copy_to_host() if isinstance(value, DeviceArray) else value)

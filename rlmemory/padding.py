@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .accept import cast_exactly
+from .accept import cast_exactly, on_a_gpu
+from .device_array import is_on_device
 from .errors import DataTypeError, MissingKeyError, ShapeError, ValueNotRepresentableError
 from .nested import Nested, Path, find, shown
 
@@ -25,6 +26,8 @@ def fill_of(path: Path, array: NDArray[Any], padding: Any, ids: Path) -> NDArray
     value = find(padding, path) if named else padding
     if value is None or (not named and (path == ids or array.dtype.kind not in "iufc")):
         return None
+    if is_on_device(value):
+        raise on_a_gpu(f"padding_value of {shown(path)}", value)
     fill = _as_dtype(f"padding_value of {shown(path)}", np.asarray(value), array.dtype)
     try:
         fill = np.broadcast_to(fill, array.shape[1:])

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from . import kernels
 
 
-def width_of(leaf: NDArray[Any]) -> int:
+def width_of(leaf: Any) -> int:
     """Bytes in an entry along the first axis."""
-    return math.prod(leaf.shape[1:]) * leaf.dtype.itemsize
+    return int(math.prod(leaf.shape[1:]) * leaf.dtype.itemsize)
 
 
 def move_runs(flat: NDArray[Any], table: NDArray[np.int64], out: NDArray[Any]) -> None:

@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import kernels
-from .accept import as_flags, as_numeric
-from .errors import DataTypeError, ShapeError
+from . import device_returns, kernels
 from .rawbytes import raw
+from .steps import FLOAT, Bools, Floats, factor, flags, last_steps, like, numbers, result_dtype
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-_FLOAT = np.dtype(np.float64)
 _NONE = np.zeros((0, 0))
 
 
@@ -54,13 +50,14 @@ def discounted_scan(
     ShapeError
         When shapes do not agree, and when there is neither `ends` nor `mask`.
     DataTypeError
-        For complex numbers and for what is no number.
+        For complex numbers, for what is no number, and when only some arrays are on a GPU.
 
     Notes
     -----
     .. math:: y_t = x_t + d_t \, y_{t+1}, \qquad y_{t+1} = b_t \text{ at the last step}
 
-    computed in float64, from the last step to the first, each component for itself. TorchRL spreads this over
+    computed in float64, from the last step to the first, each component for itself. Arrays on a GPU, all of them, give
+    a `DeviceArray`; ends and masks are copied to the host, the numbers stay where they are. TorchRL spreads this over
     ``reward2go`` and the value functions; there a trajectory's end needs a reshape or a mask.
 
     Examples
@@ -69,11 +66,14 @@ def discounted_scan(
     >>> rlm.discounted_scan([1.0, 1.0, 1.0, 1.0], [False, False, True, False], 0.5, bootstrap=10.0)
     array([3., 4., 6., 6.])
     """
-    array = _numbers("x", x)
-    last, real = _last_steps(array, ends, mask)
-    after = None if bootstrap is None else _like("bootstrap", bootstrap, array.shape)
-    total = _scan(_wide(array), _factor("discount", discount, last.shape), last, after, real)
-    return total.astype(array.dtype if array.dtype.kind == "f" else _FLOAT, copy=False)
+    number = device_returns.device_of(x=x, ends=ends, discount=discount, bootstrap=bootstrap, mask=mask)
+    if number is not None:
+        return device_returns.discounted_scan(number, x, ends, discount, bootstrap, mask)  # type: ignore[return-value]
+    array = numbers("x", x)
+    last, real = last_steps(array, ends, mask)
+    after = None if bootstrap is None else like("bootstrap", bootstrap, array.shape)
+    total = _scan(_wide(array), _wide(factor("discount", discount, last.shape)), last, after, real)
+    return total.astype(result_dtype(array.dtype), copy=False)
 
 
 def returns_to_go(
@@ -113,7 +113,8 @@ def returns_to_go(
     .. math:: G_t = \sum_{k \ge 0} \gamma^k r_{t+k}
 
     up to the last step of the trajectory, plus the discounted bootstrap (Sutton and Barto 2018, equation 3.8).
-    TorchRL: ``reward2go(reward, done, gamma)`` and the transform ``Reward2GoTransform``, which know no bootstrap.
+    Arrays on a GPU stay there, as for `discounted_scan`. TorchRL: ``reward2go(reward, done, gamma)`` and the
+    transform ``Reward2GoTransform``, which know no bootstrap.
 
     References
     ----------
@@ -190,6 +191,7 @@ def gae(
         A_t = \delta_t + \gamma \lambda A_{t+1}
 
     with :math:`A_{t+1} = 0` at the last step of a trajectory (Schulman et al. 2016, equations 11 to 16), in float64.
+    Arrays on a GPU stay there, as for `discounted_scan`.
     TorchRL: ``generalized_advantage_estimate(gamma, lmbda, state_value, next_state_value, reward, done, terminated)``,
     with time as the last axis but one and no mask.
 
@@ -209,22 +211,30 @@ def gae(
     """
     if not 0 <= decay <= 1:
         raise ValueError(f"decay: expected a number from 0 to 1, got {decay!r}")
-    array = _numbers("reward", reward)
-    dead = _flags("terminated", terminated, array)
-    last, real = _last_steps(array, dead if truncated is None else dead | _flags("truncated", truncated, array), mask)
-    now, then = (_wide(_like(name, v, array.shape)) for name, v in (("value", value), ("next_value", next_value)))
-    gamma = _factor("discount", discount, last.shape)
+    number = device_returns.device_of(
+        reward=reward, value=value, next_value=next_value, terminated=terminated, truncated=truncated,
+        discount=discount, mask=mask,
+    )  # fmt: skip
+    if number is not None:
+        return device_returns.gae(  # type: ignore[return-value]
+            number, reward, value, next_value, terminated, truncated, discount, decay, mask
+        )
+    array = numbers("reward", reward)
+    dead = flags("terminated", terminated, array)
+    last, real = last_steps(array, dead if truncated is None else dead | flags("truncated", truncated, array), mask)
+    now, then = (_wide(like(name, v, array.shape)) for name, v in (("value", value), ("next_value", next_value)))
+    gamma = _wide(factor("discount", discount, last.shape))
     components = (1,) * (array.ndim - last.ndim)
     alive = np.where(dead, 0.0, gamma).reshape(last.shape + components)
     # A terminal state's value may be anything, infinite too: it is left out, not multiplied by 0.
     following = np.where(alive == 0.0, 0.0, alive * np.where(alive == 0.0, 0.0, then))
     advantage = _scan(_wide(array) + following - now, gamma * decay, last, None, real)
     target = advantage + now if real is None else np.where(real.reshape(real.shape + components), advantage + now, 0.0)
-    dtype = array.dtype if array.dtype.kind == "f" else _FLOAT
+    dtype = result_dtype(array.dtype)
     return advantage.astype(dtype, copy=False), target.astype(dtype, copy=False)
 
 
-def _scan(x: Floats, factor: Floats, last: Bools, after: NDArray[Any] | None, real: Bools | None) -> Floats:
+def _scan(x: Floats, weight: Floats, last: Bools, after: NDArray[Any] | None, real: Bools | None) -> Floats:
     """The kernel on batches: one axis of steps, one of components."""
     width = math.prod(x.shape[last.ndim :])
     flat = x.reshape(last.size, width)
@@ -235,56 +245,10 @@ def _scan(x: Floats, factor: Floats, last: Bools, after: NDArray[Any] | None, re
         following = following if after is None else np.where(kept, following, 0.0)
     out = np.empty((last.size, width))
     if out.size:
-        numbers = [np.require(array, _FLOAT, ["C", "A", "W"]) for array in (flat, factor.reshape(-1), following)]
-        kernels.active().scan(numbers[0], numbers[1], raw(last), numbers[2], out)
+        wide = [np.require(array, FLOAT, ["C", "A", "W"]) for array in (flat, weight.reshape(-1), following)]
+        kernels.active().scan(wide[0], wide[1], raw(last), wide[2], out)
     return out.reshape(x.shape)
 
 
-def _last_steps(x: NDArray[Any], ends: ArrayLike | None, mask: ArrayLike | None) -> tuple[Bools, Bools | None]:
-    """Where trajectories end, and which steps are real (None: all)."""
-    real = None if mask is None else _flags("mask", mask, x)
-    if ends is None and real is None:
-        raise ShapeError("ends: say where trajectories end, or give a mask whose rows are trajectories")
-    last = np.zeros(real.shape, np.bool_) if ends is None and real is not None else _flags("ends", ends, x).copy()
-    last[..., -1:] = True
-    if real is not None:
-        if real.shape != last.shape:
-            raise ShapeError(f"mask: expected the shape of ends, {last.shape}, got {real.shape}")
-        last |= ~real
-        last[..., :-1] |= ~real[..., 1:]
-    return last, real
-
-
-def _numbers(name: str, value: Any) -> NDArray[Any]:
-    array = as_numeric(name, value)
-    if array.dtype.kind == "c":
-        raise DataTypeError(f"{name}: expected real numbers, got {array.dtype}; take .real and .imag apart")
-    if array.ndim == 0:
-        raise ShapeError(f"{name}: expected at least an axis of time, got a scalar")
-    return array
-
-
-def _flags(name: str, value: Any, x: NDArray[Any]) -> Bools:
-    array = as_numeric(name, value)
-    if array.ndim == 0 or x.shape[: array.ndim] != array.shape:
-        raise ShapeError(f"{name}: expected the first axes of {x.shape}, got {array.shape}")
-    return as_flags(name, array)
-
-
-def _like(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    array = _numbers(name, np.broadcast_to(value, shape) if np.ndim(value) == 0 else value)
-    if array.shape != shape:
-        raise ShapeError(f"{name}: expected shape {shape}, got {array.shape}; shapes are compared, never broadcast")
-    return array
-
-
-def _factor(name: str, value: Any, batch: tuple[int, ...]) -> Floats:
-    """One factor, or one for each step."""
-    array = as_numeric(name, value)
-    if array.shape not in ((), batch):
-        raise ShapeError(f"{name}: expected a number or shape {batch}, got {array.shape}")
-    return _wide(array)
-
-
 def _wide(array: NDArray[Any]) -> Floats:
-    return array.astype(_FLOAT, copy=False)
+    return array.astype(FLOAT, copy=False)

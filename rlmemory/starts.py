@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .accept import as_flags
+from .accept import as_flags, on_a_gpu
+from .device_array import is_on_device
 from .errors import MissingKeyError, ShapeError
 from .keys import Path, as_path, as_paths, find, leaves, need, shown
 
@@ -29,12 +30,13 @@ def find_starts(data: Mapping[str, Any], done_key: Any = None, trajectory_key: A
 
 def _ids(data: Mapping[str, Any], done_key: Any, trajectory_key: Any) -> NDArray[Any] | None:
     if trajectory_key is not None:
-        return _with_time("trajectory_key", np.asarray(need(data, as_path("trajectory_key", trajectory_key), "ids")))
+        path = as_path("trajectory_key", trajectory_key)
+        return _with_time("trajectory_key", _array(path, need(data, path, "ids")))
     if done_key is None:
         for path in (("collector", "traj_ids"), ("traj_ids",)):
             entry = find(data, path)
             if entry is not None:
-                return _with_time(str(shown(path)), np.asarray(entry))
+                return _with_time(str(shown(path)), _array(path, entry))
     return None
 
 
@@ -53,9 +55,15 @@ def _ends(data: Mapping[str, Any], done_key: Any) -> NDArray[np.bool_]:
             f"nothing says where trajectories end: no {wanted} under 'next' or at root, and no trajectory_key; "
             f"the data has {[shown(path) for path in leaves(data)]}"
         )
-    flags = [as_flags(str(shown(path)), np.asarray(entry)) for path, entry in found]
+    flags = [as_flags(str(shown(path)), _array(path, entry)) for path, entry in found]
     ends = np.logical_or.reduce([flag.reshape(batch_shape(flag)) for flag in flags])
     return _with_time("done_key", np.asarray(ends))
+
+
+def _array(path: Path, entry: Any) -> NDArray[Any]:
+    if is_on_device(entry):
+        raise on_a_gpu(str(shown(path)), entry)
+    return np.asarray(entry)
 
 
 def _look(data: Mapping[str, Any], path: Path) -> Any:

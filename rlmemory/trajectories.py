@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .cuts import Cuts, Question, find_cuts
+from .device_array import DeviceArray
+from .device_runs import copied, mask_of, padded
 from .errors import ShapeError, StructureError
-from .nested import Nested, NestedKey, Path, check_mapping, find, mapped, path_of, put, shown
+from .nested import Nested, NestedKey, Path, check_mapping, find, lent_mapping, mapped, named, path_of, put, shown
 from .padding import check_padding, fill_of, warn_of_much_padding
+from .placing import common_device, uploaded, working_on
 from .rawbytes import move_runs, width_of
 
 Ints = NDArray[np.int64]
@@ -78,7 +82,7 @@ def split_trajectories(
     ShapeError
         When a leaf does not begin with the batch shape. It is a ValueError.
     DataTypeError
-        For object arrays, and for ends that are no flags. It is a TypeError.
+        For object arrays, for ends that are no flags, and when only some leaves are on a GPU. It is a TypeError.
     ValueNotRepresentableError
         When a padding does not fit a leaf's dtype.
 
@@ -96,6 +100,9 @@ def split_trajectories(
     Notes
     -----
     One pass finds the cuts, and each leaf is then copied once; padding of 0 is memory that is never touched.
+
+    Of arrays on a GPU (all leaves, on one of them, of any library) the result is a dict of `DeviceArray`. Only the ids
+    or ends are copied to the host; a kernel moves each leaf and writes its padding.
 
     TorchRL's function of this name differs: it groups by id over the whole batch, where an id that comes back gives an
     error or unsplit data; it lets trajectories with ids run on over the end of a row, and joins rows of
@@ -121,24 +128,36 @@ def split_trajectories(
     """
     check_mapping("data", data)
     question = Question(prefix, trajectory_key, done_key, batch_dims, on_repeated_ids, max_length)
-    cuts, flat = _flat(data, question, start_key, padded=not as_nested)
-    if as_nested:
-        return _ragged(cuts, flat)
-    check_padding(padding_value, flat)
-    longest = int(cuts.length.max(initial=0))
+    number = common_device(named(data))
+    with nullcontext() if number is None else working_on(number):
+        cuts, flat = _flat(data, question, start_key, number, pads=not as_nested)
+        if as_nested:
+            return _ragged(cuts, flat)
+        check_padding(padding_value, flat)
+        longest = int(cuts.length.max(initial=0))
+        widths: list[int] = []
+        mapped(flat, lambda _, leaf: widths.append(width_of(leaf)))
+        warn_of_much_padding(cuts.steps, cuts.length.size, longest, sum(widths))
+        fills = mapped(flat, lambda path, leaf: fill_of(path, leaf, padding_value, cuts.ids))
+        if number is None:
+            return _padded(cuts, flat, fills, longest)
+        result = mapped(flat, lambda path, leaf: padded(leaf, cuts.length, longest, find(fills, path)))
+        put(result, _mask_path(cuts), mask_of(cuts.length, longest, number))
+        return result
+
+
+def _padded(cuts: Cuts, flat: Nested, fills: Nested, longest: int) -> Nested:
+    """The rows of all leaves, and the mask, on the host."""
     mask = np.arange(longest) < cuts.length[:, None]
-    widths: list[int] = []
-    mapped(flat, lambda _, leaf: widths.append(width_of(leaf)))
-    warn_of_much_padding(cuts.steps, len(mask), longest, sum(widths))
     table = np.stack((cuts.start, cuts.length, np.arange(len(mask)) * longest), axis=1)
 
     def pad(path: Path, leaf: NDArray[Any]) -> NDArray[Any]:
-        fill = fill_of(path, leaf, padding_value, cuts.ids)
-        padded = np.zeros((*mask.shape, *leaf.shape[1:]), leaf.dtype)
-        move_runs(leaf, table, padded)
+        fill = find(fills, path)
+        rows = np.zeros((*mask.shape, *leaf.shape[1:]), leaf.dtype)
+        move_runs(leaf, table, rows)
         if fill is not None:
-            padded[~mask] = fill
-        return padded
+            rows[~mask] = fill
+        return rows
 
     result = mapped(flat, pad)
     put(result, _mask_path(cuts), mask)
@@ -171,7 +190,7 @@ def ragged_trajectories(
         The same nesting with arrays ``[N, *feature]`` of all N steps; fresh memory. Without ids in the input there are
         made ones as well; there is no mask.
     offsets : int64 array (K + 1,)
-        Trajectory k is ``leaf[offsets[k]:offsets[k + 1]]``.
+        Trajectory k is ``leaf[offsets[k]:offsets[k + 1]]``. On the host, also where the leaves are on a GPU.
 
     Notes
     -----
@@ -188,19 +207,26 @@ def ragged_trajectories(
     """
     check_mapping("data", data)
     question = Question(prefix, trajectory_key, done_key, batch_dims, on_repeated_ids, max_length)
-    return _ragged(*_flat(data, question, start_key, padded=False))
+    number = common_device(named(data))
+    with nullcontext() if number is None else working_on(number):
+        return _ragged(*_flat(data, question, start_key, number, pads=False))
 
 
 def _flat(
-    data: Mapping[str, Any], question: Question, start_key: NestedKey | None, *, padded: bool
+    data: Mapping[str, Any], question: Question, start_key: NestedKey | None, number: int | None, *, pads: bool
 ) -> tuple[Cuts, Nested]:
     """The cuts, and all leaves with one axis for the batch: views where that can be, with ids and start flags."""
+    if number is not None:
+        data = lent_mapping(data, number)
     cuts = find_cuts(data, question)
-    lead, replaced = len(cuts.batch), _mask_path(cuts) if padded else None
+    lead, replaced = len(cuts.batch), _mask_path(cuts) if pads else None
 
-    def flatten(path: Path, leaf: NDArray[Any]) -> NDArray[Any]:
+    def made(array: NDArray[Any]) -> Any:
+        return array if number is None else uploaded(array, number)
+
+    def flatten(path: Path, leaf: NDArray[Any]) -> Any:
         if path == replaced:
-            return np.zeros(cuts.steps, np.bool_)
+            return made(np.zeros(cuts.steps, np.bool_))
         if leaf.shape[:lead] != cuts.batch:
             raise ShapeError(
                 f"{shown(path)}: expected the batch shape {cuts.batch} first, got {leaf.shape}; the batch shape is "
@@ -210,7 +236,7 @@ def _flat(
 
     flat = mapped(data, flatten)
     if not cuts.given:
-        put(flat, cuts.ids, np.repeat(cuts.run, cuts.length))
+        put(flat, cuts.ids, made(np.repeat(cuts.run, cuts.length)))
     if start_key is not None:
         path = path_of("start_key", start_key)
         there = find(flat, path)
@@ -218,12 +244,13 @@ def _flat(
             raise StructureError(f"start_key: {shown(path)} holds something else; flags would replace it")
         first = np.zeros(cuts.steps, np.bool_)
         first[cuts.start[cuts.begins]] = True
-        put(flat, path, first)
+        put(flat, path, made(first))
     return cuts, flat
 
 
 def _ragged(cuts: Cuts, flat: Nested) -> tuple[Nested, Ints]:
-    return mapped(flat, lambda _, leaf: leaf.copy()), np.append(cuts.start, cuts.steps)
+    whole = mapped(flat, lambda _, leaf: copied(leaf) if isinstance(leaf, DeviceArray) else leaf.copy())
+    return whole, np.append(cuts.start, cuts.steps)
 
 
 def _mask_path(cuts: Cuts) -> Path:

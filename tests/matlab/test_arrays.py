@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device.support import RUNS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -155,9 +156,16 @@ def test_single_experiences_become_dlarrays_with_scalars_of_one_by_one() -> None
         lambda: mc.sample(filled(2), 2, ReturnGpuArray=True),
     ],
 )
+@pytest.mark.skipif(RUNS, reason="there is a device")
 def test_without_a_device_nothing_pretends_to_be_on_one(call: Any) -> None:
-    with pytest.raises(rlm.NotAvailableError, match=r"ReturnGpuArray\) needs a CUDA device"):
+    with pytest.raises(rlm.NotAvailableError, match=r"ReturnGpuArray\) needs a CUDA device: .*driver.*leave"):
         call()
+
+
+@pytest.mark.parametrize("value", [mc.struct(a=1), mc.Cell([1, 2]), {"a": np.zeros(2)}, "text", [[1, 2], [3]], None])
+def test_a_gpu_array_is_made_of_numbers_only(value: Any) -> None:
+    with pytest.raises((rlm.DataTypeError, ValueError)):
+        mc.gpuArray(value)
 
 
 class DeviceArray:

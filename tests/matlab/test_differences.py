@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from device.support import RUNS
 
 import matlab_compat as mc
 import rlmemory as rlm
@@ -75,7 +76,12 @@ def test_difference_9_dlarrays_have_no_labels_and_combine_only_with_their_like()
         mc.dlarray(np.zeros((3, 2)), "CB") + mc.dlarray(np.zeros(3), "C")
 
 
-def test_difference_10_there_are_no_arrays_on_a_device() -> None:
+def test_difference_10_arrays_on_a_device_need_one_and_do_no_arithmetic() -> None:
+    if RUNS:
+        x = mc.gpuArray([1.0])
+        with pytest.raises(TypeError):
+            x + x
+        return
     for call in (lambda: mc.gpuArray([1.0]), lambda: mc.allExperiences(filled(1), ReturnGpuArray=True)):
         with pytest.raises(rlm.NotAvailableError):
             call()
