@@ -41,15 +41,10 @@ class DeviceColumn:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __setitem__(self, key: int | slice, value: Any) -> None:
-        if isinstance(key, slice):
-            first, end, _ = key.indices(len(self))
-            self._arena.flush()
-            self._arena.put(self._layout, first, end, value)
-        else:
-            self._waiting[self._arena.wait(key, 1)] = value
+    def __setitem__(self, slot: int, value: Any) -> None:
+        self._waiting[self._arena.wait(slot, 1)] = value
         if self._mirror is not None:
-            self._mirror[key] = value
+            self._mirror[slot] = value
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         if self._mirror is not None:

@@ -308,7 +308,10 @@ def is_on_device(value: Any) -> bool:
     """Whether something is an array in a GPU's memory."""
     if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
         return False
-    if hasattr(value, "__cuda_array_interface__"):
+    try:
+        if hasattr(value, "__cuda_array_interface__"):
+            return True
+    except RuntimeError:  # PyTorch's word for a tensor there that requires grad; `viewed` passes it on
         return True
     where = getattr(value, "__dlpack_device__", None)
     return where is not None and where()[0] in _CUDA
@@ -349,11 +352,12 @@ def viewed(name: str, value: Any, number: int) -> DeviceArray:
     if isinstance(value, DeviceArray):
         return value
     found = _interface(name, value)
+    dtype, strides = np.dtype(found["typestr"]), found.get("strides")
+    if dtype.kind not in "biufc" or found.get("mask") is not None:
+        what = f"dtype {found['typestr']}" if found.get("mask") is None else "a mask, which would be lost"
+        raise DataTypeError(f"{name}: expected an array of numbers, got one with {what}")
     _cuda.wait_for(found.get("stream"))
-    strides = found.get("strides")
-    array = DeviceArray(
-        None, 0, tuple(found["shape"]), np.dtype(found["typestr"]), number, None if strides is None else tuple(strides)
-    )
+    array = DeviceArray(None, 0, tuple(found["shape"]), dtype, number, None if strides is None else tuple(strides))
     first, end = array._extent()  # the first may be negative: the address is that of the first entry
     array._block = _cuda.at_address(found["data"][0] + first, end - first, (value, found))
     array._at = -first
@@ -371,13 +375,15 @@ def _number_of(value: Any, otherwise: int) -> int:
 
 def _interface(name: str, value: Any) -> dict[str, Any]:
     """What ``__cuda_array_interface__`` says, or would say for an array that knows DLPack only."""
-    if hasattr(value, "__cuda_array_interface__"):
-        described: dict[str, Any] = value.__cuda_array_interface__
-        return described
     try:
+        if hasattr(value, "__cuda_array_interface__"):
+            described: dict[str, Any] = value.__cuda_array_interface__
+            return described
         seen = np.from_dlpack(_AsIfOnHost(value))
     except (BufferError, RuntimeError, TypeError) as error:
-        raise DataTypeError(f"{name}: NumPy has no such array ({error}); cast it on the device") from error
+        raise DataTypeError(
+            f"{name}: the array cannot be taken as it is ({error}); convert it on the device"
+        ) from error
     return {**seen.__array_interface__, "owner": seen}
 
 

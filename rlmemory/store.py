@@ -209,7 +209,7 @@ class Store:
             return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
+        state = {"_device": "cpu", **state}  # pickles from before there were devices do not say
         rows, cuts = state.pop("rows"), state.pop("cuts")
         single, alone = state.pop("_single"), state.pop("_alone")
         self.__dict__.update(state)

@@ -15,7 +15,7 @@ from hypothesis import given
 import rlmemory as rlm
 from rlmemory.device_array import DeviceArray, is_on_device
 
-from .support import SIMULATED, Foreign, ForeignDlpack, needs_device, on_host
+from .support import SIMULATED, Foreign, ForeignDlpack, needs_device, on_host, unchanged
 
 pytestmark = needs_device
 
@@ -327,6 +327,34 @@ def test_a_dtype_that_numpy_does_not_know_is_refused():
     memory = rlm.ReplayMemory(rlm.NumericSpec(()), rlm.NumericSpec(()), 4, device="cuda")
     with pytest.raises(rlm.DataTypeError, match=r"reward.*bfloat16"):
         memory.append(1.0, 1.0, reward=Unknown(1.0), next_observation=1.0, terminated=False)
+
+
+class WithGradient:
+    """A tensor of PyTorch that requires grad."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        raise RuntimeError("use var.detach()")
+
+
+REFUSED = {
+    "gradient": (WithGradient, r"use var\.detach"),
+    "mask": (lambda: Foreign([1.0], mask=Foreign([True])), "mask"),
+    "bfloat16": (lambda: Foreign(np.ones(1, np.uint16), typestr="<V2"), "<V2"),
+}
+
+
+@pytest.mark.parametrize("what", sorted(REFUSED))
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_what_another_library_will_not_give_is_refused_by_name(what, device):
+    value, words = REFUSED[what]
+    memory = rlm.ReplayMemory(rlm.NumericSpec((1,)), rlm.NumericSpec(()), 4, device=device)
+    words = words if device == "cuda" else "to_host"
+    with unchanged(memory), pytest.raises(rlm.DataTypeError, match=f"observation.*{words}"):
+        memory.append(value(), 1.0, reward=1.0, next_observation=[1.0], terminated=False)
+    for ask in (rlm.to_device, rlm.to_host):
+        with pytest.raises(rlm.DataTypeError, match=f"value.*{REFUSED[what][1]}"):
+            ask(value())
 
 
 @pytest.mark.parametrize("stream", [None, 1, 2])

@@ -297,6 +297,15 @@ def test_a_pickle_of_the_device_is_an_error_where_there_is_none(what):
     assert "device='cuda:0'" in python(LOADING.format(dumped=dumped), env=environment)
 
 
+def test_a_pickle_that_names_no_device_is_of_the_cpu():
+    state = filled("cpu").__getstate__()
+    del state["_device"]
+    loaded = object.__new__(rlm.ReplayMemory)
+    loaded.__setstate__(state)
+    assert loaded.device == "cpu"
+    assert loaded.all().id.tolist() == list(range(3, 12))
+
+
 MAKING = """
 import pickle, sys, rlmemory as rlm
 memory = rlm.ReplayMemory(rlm.NumericSpec(()), rlm.NumericSpec(()), 4)

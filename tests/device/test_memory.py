@@ -14,6 +14,7 @@ import pytest
 
 import rlmemory as rlm
 from rlmemory import device_arena
+from rlmemory.files.matfile import append_mat, write_mat
 
 from .pairs import LAYOUTS, MAKERS, make, row_of, story
 from .support import Pair, agree, all_on_device, bytes_of, leaves, needs_device, on_host
@@ -410,3 +411,16 @@ def test_few_rows_wait_together_and_no_more_than_fit(staged):
     memory = make("one array", 1000, "cuda")
     assert memory._arena._room == max(1, staged // memory._arena.table[:4, 1].sum())
     assert make("one array", 2, "cuda")._arena._room <= 2
+
+
+@pytest.mark.parametrize("name", ["one array", "integer reward", "dict, vector reward, extra"])
+def test_a_mat_file_of_the_device_is_that_of_the_cpu(name, tmp_path: Path):
+    both, written = filled(name), tmp_path / "of_the_device.mat"
+    write_mat(written, both.there)
+    read = pair(name, 32)
+    for memory in (read.here, read.there):
+        append_mat(written, memory)
+    read.compare()
+    for leaf, wanted in zip(leaves(on_host(read.there.all())).values(), leaves(both.here.all()).values(), strict=True):
+        assert leaf.shape == wanted.shape
+    agree(read.here.all().reward, both.here.all().reward)
