@@ -61,6 +61,10 @@ class Arena:
         for view, column in zip(self.views, columns, strict=False):
             view[first:end] = column[begin:stop]
 
+    def forget_sources(self) -> None:
+        """Let all rows be of source 0."""
+        self.views[-1][:] = 0
+
     def copy_rows(self, first: int, end: int, old: Any, origin: int) -> None:
         """Rows of another arena of equal columns, from its slot `origin` on."""
         self.write(first, end, old.views, origin)

@@ -95,22 +95,22 @@ class DeviceArena:
         self._cuda, self._kernels = _cuda, cuda
         self.columns, self.nbytes = lay_out(fields, capacity)
         self.table = np.array([(c.start, c.width) for c in self.columns], np.int64)
-        stored = self.columns[:-2]
-        size = stored[-1].start + stored[-1].width * capacity
         with _cuda.using(number):
-            self.block = _cuda.allocate(size)
-            _cuda.clear(self.block, 0, size)
-            width = sum(c.width for c in stored)
+            self.block = _cuda.allocate(self.nbytes)
+            _cuda.clear(self.block, 0, self.nbytes)
+            width = sum(c.width for c in self.columns)
             self._room = min(capacity, max(1, _STAGED // max(1, width)))
-            self._waiting, staged = lay_out([(c.name, c.dtype, c.shape) for c in stored], self._room)
+            self._waiting, staged = lay_out([(c.name, c.dtype, c.shape) for c in self.columns], self._room)
             self._staged, self._landing = _cuda.pinned(staged), _cuda.allocate(staged)
         self._first = self._count = 0
         self._cuts = [np.ndarray((self._room, *c.shape), c.dtype, self._staged, c.start) for c in self._waiting]
+        self._lent: dict[Any, Any] = {}
         books = [np.zeros((capacity, *c.shape), c.dtype) for c in self.columns[-2:]]
-        self.rewards = np.zeros((capacity, *stored[mirrored].shape), stored[mirrored].dtype)
+        reward = self.columns[mirrored]
+        self.rewards = np.zeros((capacity, *reward.shape), reward.dtype)
         self.views: list[Any] = [
             DeviceColumn(self, column, view, self.rewards if i == mirrored else None)
-            for i, (column, view) in enumerate(zip(stored, self._cuts, strict=True))
+            for i, (column, view) in enumerate(zip(self.columns[:-2], self._cuts, strict=False))
         ]
         self.views += books
 
@@ -133,8 +133,10 @@ class DeviceArena:
             return
         table = [
             (here.start, count * here.width, there.start + self._first * there.width)
-            for here, there in zip(self._waiting, self.columns, strict=False)
+            for here, there in zip(self._waiting, self.columns, strict=True)
         ]
+        for waiting, book in zip(self._cuts[-2:], self.views[-2:], strict=True):  # written on the host only
+            waiting[:count] = book[self._first : self._first + count]
         self._landing.copy_to_device(self._staged)
         self._kernels.move(self._landing, np.array(table, np.int64), self.block)
         self._count = 0  # last: after an error or an interrupt the rows still wait
@@ -144,14 +146,13 @@ class DeviceArena:
         rows = end - first
         columns = [_rows_of(column, begin, begin + rows) for column in columns]
         on_host = all(isinstance(column, np.ndarray) for column in columns)
-        stored = len(self.columns) - 2
         if on_host and rows <= self._room:
             place = self.wait(first, rows)
             for view, column in zip(self._cuts, columns, strict=False):
                 view[place : place + rows] = column
         else:
             self.flush()
-            for layout, column in zip(self.columns[:stored], columns, strict=False):
+            for layout, column in zip(self.columns, columns, strict=False):
                 self.put(layout, first, end, column)
             self._cuda.synchronize()  # whoever owns a borrowed column may use it for something else from here on
         for view, column in zip(self.views, columns, strict=False):
@@ -172,12 +173,11 @@ class DeviceArena:
     def scatter(self, column: int, slots: Ints, values: Any) -> None:
         """Row i of `values` into ``slots[i]``; the last of equal slots wins."""
         view = self.views[column]
-        if isinstance(view, DeviceColumn):
-            self.flush()
-            start, width = self.table[column]
-            at, rows = (values.at, values.block) if isinstance(values, Borrowed) else (0, _bytes_of(values))
-            self._kernels.scatter(rows, np.array([[at, width, start]], np.int64), slots, self.block)
-            self._cuda.synchronize()
+        self.flush()
+        start, width = self.table[column]
+        at, rows = (values.at, values.block) if isinstance(values, Borrowed) else (0, _bytes_of(values))
+        self._kernels.scatter(rows, np.array([[at, width, start]], np.int64), slots, self.block)
+        self._cuda.synchronize()
         mirror = view._mirror if isinstance(view, DeviceColumn) else view
         if mirror is not None:  # after the device, which may refuse
             host = values.copy_to_host() if isinstance(values, Borrowed) else values
@@ -187,7 +187,7 @@ class DeviceArena:
     def copy_rows(self, first: int, end: int, old: Any, origin: int) -> None:
         """Rows of another arena of equal columns, from its slot `origin` on."""
         old.flush()
-        for here, there in zip(self.columns[:-2], old.columns[:-2], strict=True):
+        for here, there in zip(self.columns, old.columns, strict=True):
             count = (end - first) * here.width
             at = here.start + first * here.width
             self._cuda.transfer(old.block, there.start + origin * there.width, count, self.block, at)
@@ -205,13 +205,40 @@ class DeviceArena:
     def gather(self, table: Ints, slots: Ints, block: Any) -> None:
         """What the kernel `gather` does, into a block on the device or on the host."""
         self.flush()
+        table_there = self._kept(table.tobytes(), table)
+        slots_there = self._kept(slots.size, slots, renewed=True)
         if not isinstance(block, np.ndarray):
-            self._kernels.gather(self.block, table, slots, block)
+            self._kernels.gather(self.block, table_there, slots_there, block)
             return
         there = self._cuda.allocate(block.size)
-        self._kernels.gather(self.block, table, slots, there)
+        self._kernels.gather(self.block, table_there, slots_there, there)
         for _, width, at in table.tolist():
             block[at : at + width * slots.size] = self._cuda.download(there, at, width * slots.size)
+
+    def _kept(self, key: Any, array: Ints, *, renewed: bool = False) -> Any:
+        """An array on the device, in memory that is used again: allocating costs more than a small launch."""
+        there = self._lent.get(key)
+        if there is None:
+            if len(self._lent) >= 64:  # batches of ever new sizes would pile up
+                self._lent.clear()
+            there = self._lent[key] = self._cuda.to_device(array)
+        elif renewed:  # in the order of the stream: after whatever still reads it
+            there.copy_to_device(array)
+        return there
+
+    def describe(self, plan: Plan, block: Any, first: int, oldest: int, count: int, single: bool) -> None:
+        """Ends, sources and ids of all rows, into the columns of a result from number `first` on; waits for it."""
+        from .kernels.cuda_books import describe
+
+        codes, sources = (column.start for column in self.columns[-2:])
+        places = (column.start for column in plan.columns[first:])
+        describe(self.block, codes, sources, single, oldest, count, self.capacity, block, *places)
+        self._cuda.synchronize()
+
+    def forget_sources(self) -> None:
+        """Let all rows be of source 0."""
+        self.views[-1][:] = 0
+        self._cuda.clear(self.block, self.columns[-1].start, self.columns[-1].width * self.capacity)
 
     def move(self, table: Ints, block: Any) -> None:
         """What the kernel `move` does, into a block on the device."""

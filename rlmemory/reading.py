@@ -45,6 +45,10 @@ class Reading(Results):
             target = self._target(self._rows_plan((self._length,)), out)
             arrays = target.arrays
             self._copy_channels(target)
+            if not isinstance(self._arena, Arena):
+                first, arena = len(self._views), self._arena
+                arena.describe(target.plan, target.block, first, oldest, self._length, self._single)
+                return self._as_experience(arena.arrays(target.plan, target.block))
             terminated, truncated, source, ids = arrays[len(self._views) :]
             for first, last, done in self._spans(oldest, self._next_id):
                 piece = slice(done, done + last - first)
@@ -52,7 +56,7 @@ class Reading(Results):
                 np.equal(self._is_done[first:last], 2, out=truncated[piece])
                 source[piece] = 0 if self._single else self._plain_sources(self._source[first:last])
             _count_from(oldest, ids)
-            return self._as_experience(self._given(target))
+            return self._as_experience(arrays)
 
     def _copy_channels(self, target: Target) -> None:
         """All rows of the channels, in their order."""

@@ -54,7 +54,7 @@ def load_state_dict(memory: ReplayMemory, state: Any) -> None:
         for first, last, done in memory._spans(meta["next_id"] - meta["length"], meta["next_id"]):
             memory._arena.write(first, last, given_rows, done)
         if meta["single"]:
-            memory._source[:] = 0
+            memory._arena.forget_sources()
         for name, value in options.items():
             setattr(memory, name, value)
         settle(memory, meta, ranks, generator)
