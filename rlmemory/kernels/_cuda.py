@@ -15,7 +15,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import cuda
+from numba import cuda as cuda
 from numba.cuda.cudadrv.driver import CudaAPIError, device_memset
 from numpy.typing import NDArray
 
