@@ -248,6 +248,27 @@ def test_of_equal_slots_the_last_stays(slots):
 
 
 @pytest.mark.skipif(CUDA is None, reason="neither a device nor a simulator")
+@pytest.mark.parametrize(("here", "there", "word"), [(0, 0, 8), (8, 64, 8), (4, 8, 4), (8, 6, 2), (3, 0, 1)])
+def test_blocks_that_begin_anywhere_are_copied_in_words_that_lie_right(monkeypatch, here, there, word):
+    from rlmemory.kernels._cuda import launch, to_device
+
+    bases = []
+
+    def noting(*grid):
+        return lambda *arguments: (bases.append(arguments[-2]), launch(*grid)(*arguments))
+
+    monkeypatch.setattr(cuda_bytes, "launch", noting)
+    data, slots = noise(np.random.default_rng(0), 96), np.array([1, 0], np.int64)
+    table = np.array([[0, 16, 0]], np.int64)
+    for name, inputs in (("gather", [table, slots]), ("scatter", [table, slots]), ("move", [table])):
+        wanted, out = np.zeros(32, np.uint8), to_device(np.zeros(128, np.uint8))
+        getattr(reference, name)(data[here:], *inputs, wanted)
+        getattr(cuda, name)(to_device(data)[here:], *inputs, out[there : there + 32])
+        assert out.copy_to_host()[there : there + 32].tobytes() == wanted.tobytes()
+    assert bases == [word] * 3
+
+
+@pytest.mark.skipif(CUDA is None, reason="neither a device nor a simulator")
 def test_moving_nothing_launches_nothing(monkeypatch):
     monkeypatch.setattr(cuda_bytes, "launch", None)
     rows, none = np.array([[0, 4, 0]], np.int64), np.empty((0, 3), np.int64)
