@@ -14,7 +14,11 @@ from rlmemory import NotAvailableError, kernels
 settings.register_profile("default", deadline=None, max_examples=60)
 settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+# Numba's simulator of a device runs some 2,000 threads a second.
+settings.register_profile("simulator", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+usual = "ci" if os.environ.get("CI") else "default"
+usual = "simulator" if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0") else usual
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", usual))
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"

@@ -78,7 +78,11 @@ def move(block: Any, table: Any, out: Any) -> None:
     for k in range(table.shape[0]):
         total += table[k, 1]
     for k in range(table.shape[0]):
-        _copy_run(out.ctypes.data + table[k, 2], block.ctypes.data + table[k, 0], table[k, 1], total >= _LARGE)
+        to = out.ctypes.data + table[k, 2]
+        if table[k, 0] < 0:
+            zero(to, table[k, 1])
+        else:
+            _copy_run(to, block.ctypes.data + table[k, 0], table[k, 1], total >= _LARGE)
 
 
 @kernel

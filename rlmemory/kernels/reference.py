@@ -36,9 +36,12 @@ def gather(block: Bytes, table: Ints, slots: Ints, out: Bytes) -> None:
 
 
 def move(block: Bytes, table: Ints, out: Bytes) -> None:
-    """Copy runs of bytes; a row of `table` is where one starts in `block`, its length, and where it goes in `out`."""
+    """Copy runs of bytes; a row of `table` is where one starts in `block`, its length, and where it goes in `out`.
+
+    A start of -1 is a run of zeros.
+    """
     for start, count, at in table.tolist():
-        out[at : at + count] = block[start : start + count]
+        out[at : at + count] = block[start : start + count] if start >= 0 else 0
 
 
 def scatter(rows: Bytes, table: Ints, slots: Ints, out: Bytes) -> None:

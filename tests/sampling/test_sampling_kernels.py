@@ -1,4 +1,4 @@
-"""The kernels of the timeline on both back ends: the same bytes from the same random input."""
+"""The kernels of the timeline on every back end: the same bytes from the same random input."""
 
 from __future__ import annotations
 
@@ -7,26 +7,13 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from core.backends import on_all
 from hypothesis import given
 
-from rlmemory.kernels import cpu, reference
+from rlmemory.kernels import reference
 
 NONE = np.empty(0, np.int32)
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def on_both(name: str, *inputs: Any, out: list[np.ndarray]) -> list[np.ndarray]:
-    """Run one kernel on both back ends; they give equal bytes and leave their inputs alone."""
-    results = []
-    for module in (reference, cpu):
-        arrays = [array.copy() for array in out]
-        before = [value.tobytes() for value in inputs if isinstance(value, np.ndarray)]
-        getattr(module, name)(*inputs, *arrays)
-        assert [value.tobytes() for value in inputs if isinstance(value, np.ndarray)] == before
-        results.append(arrays)
-    for k, (slow, fast) in enumerate(zip(*results, strict=True)):
-        assert slow.tobytes() == fast.tobytes(), f"{name}: output {k} differs\n{slow}\n{fast}"
-    return results[0]
 
 
 class Chains:
@@ -50,7 +37,7 @@ class Chains:
         cut = int(self.rng.integers(0, position.size + 1))
         for begin, part in ((0, position[:cut]), (cut, position[cut:])):
             out = [np.empty(3, np.int64), back, ahead]
-            tail, back, ahead = on_both("link", part, begin, self.capacity, tail, out=out)
+            tail, back, ahead = on_all("link", part, begin, self.capacity, tail, out=out)
         return back, ahead
 
     def ids(self, size: int) -> np.ndarray:
@@ -72,7 +59,7 @@ def test_window(seed, linked, before, after, stop):
     c = Chains(seed, linked)
     chosen = c.ids(6)
     shape = (6, before + after)
-    ids, slots = on_both(
+    ids, slots = on_all(
         "window", chosen, c.oldest, c.end, c.capacity, before, stop, c.is_done, c.back, c.ahead,
         out=[noise(*shape), noise(*shape)],
     )  # fmt: skip
@@ -85,7 +72,7 @@ def test_remaining_counts_what_a_wide_window_holds(seed, linked, stop):
     c = Chains(seed, linked)
     live = np.arange(c.oldest, c.end)
     out = [noise(live.size)]
-    (count,) = on_both("remaining", c.oldest, c.end, c.capacity, stop, c.is_done, c.ahead, out=out)
+    (count,) = on_all("remaining", c.oldest, c.end, c.capacity, stop, c.is_done, c.ahead, out=out)
     ids, slots = noise(live.size, 50), noise(live.size, 50)
     reference.window(live, c.oldest, c.end, c.capacity, 0, stop, c.is_done, c.back, c.ahead, ids, slots)
     assert (count == (ids >= 0).sum(axis=1)).all()
@@ -96,7 +83,7 @@ def test_annotate(seed, linked, previous, gamma):
     c = Chains(seed, linked)
     ids, slots = c.padded(9)
     out = [noise(9, dtype=bool) for _ in range(4)] + [noise(9), noise(9, dtype=float), noise(9 if previous else 0)]
-    terminated, truncated, mask, first, steps, discount, before = on_both(
+    terminated, truncated, mask, first, steps, discount, before = on_all(
         "annotate", ids, slots, c.oldest, c.capacity, gamma, c.is_done, c.back, out=out
     )
     assert (mask == (ids >= 0)).all()
@@ -116,7 +103,7 @@ def test_nstep_is_bit_for_bit_the_same(seed, linked, n_step, components, gamma):
     rewards = c.rng.normal(size=shape) * 10.0 ** c.rng.integers(-9, 9, shape)
     out = [noise(7, components, dtype=float), noise(7), noise(7), noise(7, dtype=float)]
     out += [noise(7, dtype=bool), noise(7, dtype=bool)]
-    _, last, steps, *_ = on_both("nstep", slots, rewards, gamma, c.is_done, out=out)
+    _, last, steps, *_ = on_all("nstep", slots, rewards, gamma, c.is_done, out=out)
     assert (steps == (ids >= 0).sum(axis=1)).all()
     assert (last == slots[np.arange(7), steps - 1]).all()
 
@@ -125,7 +112,7 @@ def test_nstep_is_bit_for_bit_the_same(seed, linked, n_step, components, gamma):
 def test_number_episodes(seed, linked):
     c = Chains(seed, linked)
     live = c.end - c.oldest
-    number, step, count = on_both(
+    number, step, count = on_all(
         "number_episodes", c.oldest, c.end, c.capacity, c.is_done, c.back, out=[noise(live), noise(live), noise(1)]
     )
     assert set(number.tolist()) == set(range(count[0]))
@@ -141,7 +128,7 @@ def test_goal_row_is_in_the_episode_and_not_before_where_it_must_not_be(edge, se
     ids = c.ids(8)
     u = c.rng.random(8) if edge is None else np.full(8, edge)
     oldest = int(c.rng.integers(c.oldest, ids.min() + 1))
-    (goal,) = on_both(
+    (goal,) = on_all(
         "goal_row", ids, u, strategy, oldest, c.end, c.capacity, c.is_done, c.back, c.ahead, out=[noise(8)]
     )
     wide = noise(8, 99), noise(8, 99)
@@ -158,7 +145,7 @@ def test_link_gives_rows_that_stand_alone_no_neighbours(seed):
     capacity, count = int(rng.integers(1, 14)), int(rng.integers(1, 40))
     position = rng.integers(-1, 3, count)
     out = [noise(3), noise(capacity, dtype=np.int32), noise(capacity, dtype=np.int32)]
-    tail, back, ahead = on_both("link", position, 0, capacity, np.full(3, -1, np.int64), out=out)
+    tail, back, ahead = on_all("link", position, 0, capacity, np.full(3, -1, np.int64), out=out)
     for row in range(max(0, count - capacity), count):
         mine = [other for other in range(count) if other != row and position[other] == position[row] >= 0]
         before, after = [i for i in mine if i < row], [i for i in mine if i > row]
