@@ -183,7 +183,8 @@ def test_scatter_puts_the_same_bytes_and_touches_no_others(data, widths, capacit
     assert out.tobytes() == wanted.tobytes()
 
 
-@pytest.mark.parametrize("width", [4095, 4096, 5000, 70_001])
+# The widest has an odd number of bytes: in the simulator every one of them is a line of Python.
+@pytest.mark.parametrize("width", [4095, 4096, 5000] + [70_001] * (not SIMULATED))
 @pytest.mark.parametrize("shift", [0, 1, 63])
 def test_gather_of_results_larger_than_the_caches_takes_the_same_bytes(width, shift):
     rng = np.random.default_rng(width)
