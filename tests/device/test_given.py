@@ -141,7 +141,7 @@ def wrong(what: str, good: np.ndarray) -> tuple[Any, type[Exception], str]:
 
 
 def other_device(array: Any) -> Any:
-    return type(array)(array._block, array._at, array.shape, array.dtype, 1)
+    return type(array)(array._block, array._at, array.shape, array.dtype, 1, None, array._plan)
 
 
 WRONG = [
