@@ -431,3 +431,23 @@ def test_a_mat_file_of_the_device_is_that_of_the_cpu(name, tmp_path: Path):
     for leaf, wanted in zip(leaves(on_host(read.there.all())).values(), leaves(both.here.all()).values(), strict=True):
         assert leaf.shape == wanted.shape
     agree(read.here.all().reward, both.here.all().reward)
+
+
+def test_environments_fill_a_memory_on_the_device():
+    """Two at once, which end at different times: every row says which of them it is from."""
+    both = Pair(recorded)
+    both.compare()
+    both.sample(9, sequence_length=4, previous=True)
+    with pytest.raises(rlm.StructureError, match="source"):
+        both.there.extend_from(both.there.all()._replace(source=None))
+
+
+def recorded(device: str) -> Any:
+    import gymnasium
+
+    envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
+    envs.action_space.seed(1)
+    memory = rlm.ReplayMemory.from_env(envs, 40, device=device, seed=2)
+    rlm.record_rollout(envs, lambda observation: np.array([1, 0]), 30, memory, progress=False, seed=5)
+    envs.close()
+    return memory
