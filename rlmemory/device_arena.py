@@ -222,7 +222,7 @@ class DeviceArena:
             if len(self._lent) >= 64:  # batches of ever new sizes would pile up
                 self._lent.clear()
             there = self._lent[key] = self._cuda.to_device(array)
-        elif renewed:  # in the order of the stream: after whatever still reads it
+        elif renewed and array.size:  # in the order of the stream: after whatever still reads it
             there.copy_to_device(array)
         return there
 

@@ -232,10 +232,8 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {
-            "shape": self.shape, "typestr": self.dtype.str, "data": (self._address(), False),
-            "strides": None if self._strides is None else self._strides, "version": 3,
-        }  # fmt: skip
+        where = {"data": (self._address(), False), "strides": self._strides}
+        return {"shape": self.shape, "typestr": self.dtype.str, **where, "version": 3}
 
     def __dlpack__(self, *, dl_device: Any = None, copy: bool | None = None, **_: Any) -> Any:
         """A capsule of DLPack, without a copy. No `stream` needs to wait."""

@@ -45,9 +45,3 @@ class DeviceLock:
             self._entered.pop().__exit__(*error)
         finally:
             self._lock.release()
-
-    def forked(self) -> DeviceLock:
-        """The lock in a forked child: nobody holds it, and it says why nobody can."""
-        fresh = DeviceLock(self._number)
-        fresh._pid = self._pid
-        return fresh

@@ -239,7 +239,8 @@ _living: weakref.WeakSet[Store] = weakref.WeakSet()
 def _after_fork() -> None:
     # Another thread may have held a lock at the moment of the fork; in the child nobody would ever release it.
     for store in list(_living):
-        store._lock = threading.RLock() if not store._arena.on_device else store._lock.forked()
+        if not store._arena.on_device:  # the lock of a device says that the child cannot use it
+            store._lock = threading.RLock()
         # A generator has a lock of its own. If another thread was drawing, its state is in motion, and newer NumPys
         # would wait for ever to tell it: then the child draws from a stream of its own.
         taken = store._rng.bit_generator

@@ -162,7 +162,7 @@ def test_page_locked_batches_are_filled_again():
 @pytest.mark.parametrize("error", [MemoryError(), "CUDA_ERROR_OUT_OF_MEMORY"], ids=repr)
 def test_a_device_without_room_says_how_much_was_asked_for_and_is_free(error, monkeypatch):
     full_of(monkeypatch, error)
-    with pytest.raises(MemoryError, match=r"no room for 1,1\d\d bytes: 3,000 of 9,000 bytes are free.*smaller"):
+    with pytest.raises(MemoryError, match=r"no room for 1,\d\d\d bytes: 3,000 of 9,000 bytes are free.*smaller"):
         rlm.ReplayMemory(Spec((8,)), Spec(()), 7, device="cuda")
     with pytest.raises(MemoryError, match=r"800 bytes: 3,000"):
         rlm.to_device(np.ones(100))

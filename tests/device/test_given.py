@@ -10,7 +10,7 @@ import pytest
 import rlmemory as rlm
 from rlmemory import device_arena
 
-from .pairs import LAYOUTS, make, row_of, story
+from .pairs import GOALS, LAYOUTS, make, row_of, story
 from .support import WRAPPERS, Foreign, ForeignDlpack, Pair, needs_device, on_host, unchanged
 
 pytestmark = needs_device
@@ -118,6 +118,18 @@ def test_ids_of_windows_need_not_lie_one_behind_the_other(wrap):
     assert on_host(memory.get(batch.id[:, 1]).id).tolist() == on_host(wanted.id).tolist()
 
 
+def test_an_episode_that_ends_on_the_device_gets_its_hindsight(wrap):
+    both = Pair(lambda device: make("HindsightReplayMemory, episode, store", 40, device))
+    given = story(GOALS, np.random.default_rng(0), 7)
+    flags = {"terminated": np.arange(7) == 6, "truncated": np.zeros(7, bool), "source": np.zeros(7, np.int32)}
+    for i in range(7):
+        one = row_of({**given, **flags}, i)
+        both.here.append(**one)
+        both.there.append(**{**one, "observation": lifted(one["observation"], wrap)})
+    assert len(both.there) == 7 + 2 * 7
+    both.compare()
+
+
 # ---- refused --------------------------------------------------------------------------------------------------------
 
 
@@ -141,7 +153,7 @@ def wrong(what: str, good: np.ndarray) -> tuple[Any, type[Exception], str]:
 
 
 def other_device(array: Any) -> Any:
-    return type(array)(array._block, array._at, array.shape, array.dtype, 1)
+    return type(array)(array._block, array._at, array.shape, array.dtype, 1, None, array._plan)
 
 
 WRONG = [

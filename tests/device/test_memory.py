@@ -85,21 +85,24 @@ def test_all_and_get_and_chunks_are_those_of_the_cpu(both):
     both.compare()
 
 
-@pytest.mark.parametrize("call", sorted(CALLS))
-def test_every_sample_is_that_of_the_cpu(both, call):
-    if "boundary" in CALLS[call] and getattr(both.here, "_relabel", "") == "sample":
-        with pytest.raises(ValueError, match="cross"):
-            both.there.sample(5, **CALLS[call])
-        return
-    if not CALLS[call].get("replace", True) and isinstance(both.here, rlm.PrioritizedReplayMemory):
-        with pytest.raises(ValueError, match="replace"):
-            both.there.sample(5, **CALLS[call])
-        return
-    first = both.sample(5, **CALLS[call])
-    assert all_on_device(first)
-    for _ in range(3):
-        both.sample(9, **CALLS[call])
+def test_every_sample_is_that_of_the_cpu(both):
+    for call, options in CALLS.items():
+        refused = refusal(both.here, options)
+        if refused:
+            with pytest.raises(ValueError, match=refused):
+                both.there.sample(5, **options)
+            continue
+        assert all_on_device(both.sample(5, **options)), call
+        both.sample(9, **options)
     both.compare()
+
+
+def refusal(memory: Any, options: dict[str, Any]) -> str:
+    """The option that a class does not take, or nothing."""
+    if "boundary" in options and getattr(memory, "_relabel", "") == "sample":
+        return "cross"
+    ranked = isinstance(memory, rlm.PrioritizedReplayMemory)
+    return "replace" if ranked and not options.get("replace", True) else ""
 
 
 def test_episodes_statistics_and_findings_are_those_of_the_cpu(both):
@@ -117,14 +120,18 @@ def test_episodes_statistics_and_findings_are_those_of_the_cpu(both):
     both.trajectories(1, previous=True, time_major=True)
 
 
-@pytest.mark.parametrize("call", ["single rows", "time first", "sums"])
-def test_out_fills_the_same_bytes_again(both, call):
-    here, there = (memory.sample(6, **CALLS[call]) for memory in (both.here, both.there))
-    place = [leaf.__cuda_array_interface__["data"] for leaf in leaves(there).values() if leaf is not None]
-    again = both.there.sample(6, **CALLS[call], out=there)
-    assert [leaf.__cuda_array_interface__["data"] for leaf in leaves(again).values() if leaf is not None] == place
-    agree(both.here.sample(6, **CALLS[call], out=here), again)
-    agree(on_host(there), again)  # the arrays that were handed in see it as well
+def test_out_fills_the_same_bytes_again(both):
+    for call in ("single rows", "time first", "sums"):
+        here, there = (memory.sample(6, **CALLS[call]) for memory in (both.here, both.there))
+        places = addresses(there)
+        again = both.there.sample(6, **CALLS[call], out=there)
+        assert addresses(again) == places, call
+        agree(both.here.sample(6, **CALLS[call], out=here), again)
+        agree(on_host(there), again)  # the arrays that were handed in see it as well
+
+
+def addresses(record: Any) -> list[int]:
+    return [leaf.__cuda_array_interface__["data"][0] for leaf in leaves(record).values() if leaf is not None]
 
 
 def test_all_fills_the_bytes_of_an_earlier_all(both):
@@ -383,6 +390,23 @@ def test_a_memory_says_where_it_is():
     assert "float64[0, 2]" in repr(memory.all())
 
 
+@pytest.mark.parametrize("name", ["one array", "prioritized, batch", "HindsightReplayMemory, episode, store"])
+def test_an_empty_memory_gives_what_an_empty_one_on_the_cpu_gives(name):
+    both = pair(name, 5)
+    for _ in range(2):
+        both.all()
+        both.trajectories()
+        both.trajectories(previous=True)
+        both.get(np.empty((0, 2), np.int64))
+        both.chunks(3)
+        both.epoch(3)
+        both.sample(3)
+        both.sample_episodes(2)
+        agree(both.here.episodes(), both.there.episodes())
+        both.extend(**story(MAKERS[name][0], np.random.default_rng(0), 7))
+        both.clear()
+
+
 def test_a_copy_has_a_generator_of_its_own():
     memory = filled("one array").there
     twin = memory.to("cpu")
@@ -409,7 +433,8 @@ def test_rows_that_wait_are_brought_over_in_one_move(monkeypatch):
 
 def test_few_rows_wait_together_and_no_more_than_fit(staged):
     memory = make("one array", 1000, "cuda")
-    assert memory._arena._room == max(1, staged // memory._arena.table[:, 1].sum())
+    widths = memory._arena.table[:, 1]
+    assert max(1, staged // widths.sum()) <= memory._arena._room <= max(1, staged // widths[:4].sum())
     assert make("one array", 2, "cuda")._arena._room <= 2
 
 
@@ -424,3 +449,23 @@ def test_a_mat_file_of_the_device_is_that_of_the_cpu(name, tmp_path: Path):
     for leaf, wanted in zip(leaves(on_host(read.there.all())).values(), leaves(both.here.all()).values(), strict=True):
         assert leaf.shape == wanted.shape
     agree(read.here.all().reward, both.here.all().reward)
+
+
+def test_environments_fill_a_memory_on_the_device():
+    """Two at once, which end at different times: every row says which of them it is from."""
+    both = Pair(recorded)
+    both.compare()
+    both.sample(9, sequence_length=4, previous=True)
+    with pytest.raises(rlm.StructureError, match="source"):
+        both.there.extend_from(both.there.all()._replace(source=None))
+
+
+def recorded(device: str) -> Any:
+    import gymnasium
+
+    envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
+    envs.action_space.seed(1)
+    memory = rlm.ReplayMemory.from_env(envs, 40, device=device, seed=2)
+    rlm.record_rollout(envs, lambda observation: np.array([1, 0]), 30, memory, progress=False, seed=5)
+    envs.close()
+    return memory

@@ -234,7 +234,7 @@ def test_the_lock_may_be_taken_twice_and_is_given_back_after_an_error():
     with pytest.raises(rlm.StaleIdError):
         memory.get([9])
     free = []
-    thread = threading.Thread(target=lambda: free.append(len(memory.all().id)))
+    thread = threading.Thread(target=lambda: free.append(len(memory.all().id)), daemon=True)
     thread.start()
     thread.join(10)
     assert free == [1]
@@ -247,7 +247,7 @@ def test_a_device_that_cannot_be_used_does_not_keep_the_lock(monkeypatch):
         patch.setattr(_cuda, "using", Failing(_cuda, "using", RuntimeError("no context")))
         with pytest.raises(RuntimeError, match="no context"):
             memory.all()
-    thread = threading.Thread(target=memory.all)
+    thread = threading.Thread(target=memory.all, daemon=True)
     thread.start()
     thread.join(10)
     assert not thread.is_alive()
