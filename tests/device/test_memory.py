@@ -461,7 +461,7 @@ def test_environments_fill_a_memory_on_the_device():
 
 
 def recorded(device: str) -> Any:
-    import gymnasium
+    gymnasium = pytest.importorskip("gymnasium")
 
     envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
     envs.action_space.seed(1)
