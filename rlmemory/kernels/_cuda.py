@@ -163,8 +163,15 @@ def device_name(number: int) -> str:
 
 
 def synchronize() -> None:
-    """Wait until the device has done all that was asked of it."""
-    cuda.synchronize()
+    """Wait until the device has done all that was asked of it here.
+
+    That is the default stream's work. What other libraries have under way on streams of their own, such as a step of
+    training, goes on meanwhile.
+    """
+    if SIMULATED:
+        cuda.synchronize()
+    else:
+        cuda.default_stream().synchronize()
 
 
 # ---- memory: always as bytes, one axis ------------------------------------------------------------------------------
@@ -279,9 +286,18 @@ class _Lent:
             self.__cuda_array_interface__ = interface
 
 
-def wait_for(stream: int | None) -> None:
-    """Wait for the work of another library's stream, as its ``__cuda_array_interface__`` names it."""
-    if not stream or SIMULATED:
-        return
-    known = {1: cuda.legacy_default_stream, 2: cuda.per_thread_default_stream}
-    (known[stream]() if stream in known else cuda.external_stream(stream)).synchronize()
+def wait_for(array: Any, interface: dict[str, Any]) -> None:
+    """Let what another library still writes into its array come before what is done here.
+
+    Its ``__cuda_array_interface__`` names the stream to wait for from version 3 on. Before that (PyTorch, JAX) DLPack is
+    how to ask: the library makes the stream that it is told, the default one, which is ours, wait for its own.
+    """
+    stream = interface.get("stream")
+    if stream and not SIMULATED:
+        known = {1: cuda.legacy_default_stream, 2: cuda.per_thread_default_stream}
+        (known[stream]() if stream in known else cuda.external_stream(stream)).synchronize()
+    elif "stream" not in interface and interface.get("version", 0) < 3:
+        try:
+            array.__dlpack__(stream=1)
+        except Exception:  # it has none, or none for this array: then all of the device's work is waited for
+            cuda.synchronize()
