@@ -229,7 +229,7 @@ def pinned(nbytes: int) -> NDArray[np.uint8]:
 def upload(data: NDArray[np.uint8], block: Any, at: int = 0) -> None:
     """Host bytes into a block on the device, from byte `at` on; done when it returns."""
     if data.size:
-        block[at : at + data.size].copy_to_device(np.ascontiguousarray(data))
+        block[at : at + data.size].copy_to_device(_plain(data))
 
 
 def download(block: Any, at: int, count: int) -> NDArray[np.uint8]:
@@ -254,14 +254,25 @@ def clear(block: Any, at: int, count: int) -> None:
 
 def to_device(array: NDArray[Any]) -> Any:
     """A device array of Numba with a host array's contents."""
-    return cuda.to_device(np.ascontiguousarray(array))
+    return cuda.to_device(_plain(array))
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """A host array in C order whose strides say so.
+
+    Along an axis of one entry any stride is C order for NumPy, even that of a broadcast number, 0. For Numba that is an
+    array of another type, for which it would compile kernels once more.
+    """
+    array = np.ascontiguousarray(array)
+    usual = np.ndarray(array.shape, array.dtype, array).strides if array.size else array.strides
+    return array if array.strides == usual else array.copy()
 
 
 def address(block: Any) -> int:
     """Where a device array begins."""
     if SIMULATED:
         return int(block.ctypes.data)
-    return int(block.__cuda_array_interface__["data"][0])
+    return int(block.device_ctypes_pointer.value or 0)  # its interface would be built anew each time
 
 
 def at_address(pointer: int, nbytes: int, owner: Any) -> Any:
@@ -289,8 +300,8 @@ class _Lent:
 def wait_for(array: Any, interface: dict[str, Any]) -> None:
     """Let what another library still writes into its array come before what is done here.
 
-    Its ``__cuda_array_interface__`` names the stream to wait for from version 3 on. Before that (PyTorch, JAX) DLPack is
-    how to ask: the library makes the stream that it is told, the default one, which is ours, wait for its own.
+    From version 3 on its ``__cuda_array_interface__`` names the stream to wait for. Before that (PyTorch, JAX) DLPack
+    is how to ask: the library makes the stream that it is told, the default one, which is ours, wait for its own.
     """
     stream = interface.get("stream")
     if stream and not SIMULATED:
