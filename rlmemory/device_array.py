@@ -354,7 +354,7 @@ def viewed(name: str, value: Any, number: int) -> DeviceArray:
     if dtype.kind not in "biufc" or found.get("mask") is not None:
         what = f"dtype {found['typestr']}" if found.get("mask") is None else "a mask, which would be lost"
         raise DataTypeError(f"{name}: expected an array of numbers, got one with {what}")
-    _cuda.wait_for(found.get("stream"))
+    _cuda.wait_for(value, found)
     array = DeviceArray(None, 0, tuple(found["shape"]), dtype, number, None if strides is None else tuple(strides))
     first, end = array._extent()  # the first may be negative: the address is that of the first entry
     array._block = _cuda.at_address(found["data"][0] + first, end - first, (value, found))

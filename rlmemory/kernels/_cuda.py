@@ -49,6 +49,25 @@ def device(function: Any) -> Any:
     return cuda.jit(device=True)(getattr(function, "py_func", function))
 
 
+if SIMULATED:
+
+    def product(x: float, y: float) -> Any:
+        """A product that is rounded by itself, whatever it is added to."""
+        return x * y
+
+else:
+    from numba.cuda import libdevice
+
+    @device
+    def product(x: float, y: float) -> Any:
+        """A product that is rounded by itself, whatever it is added to.
+
+        Of a plain one and the sum it goes into, the compiler for the device makes one operation that rounds once: other
+        numbers than a CPU's.
+        """
+        return libdevice.dmul_rn(x, y)
+
+
 def launch(function: Any, blocks: int | tuple[int, int], threads: int = THREADS) -> Any:
     """The kernel with its grid; call the result with the kernel's arguments."""
     if SIMULATED:
@@ -144,8 +163,15 @@ def device_name(number: int) -> str:
 
 
 def synchronize() -> None:
-    """Wait until the device has done all that was asked of it."""
-    cuda.synchronize()
+    """Wait until the device has done all that was asked of it here.
+
+    That is the default stream's work. What other libraries have under way on streams of their own, such as a step of
+    training, goes on meanwhile.
+    """
+    if SIMULATED:
+        cuda.synchronize()
+    else:
+        cuda.default_stream().synchronize()
 
 
 # ---- memory: always as bytes, one axis ------------------------------------------------------------------------------
@@ -203,7 +229,7 @@ def pinned(nbytes: int) -> NDArray[np.uint8]:
 def upload(data: NDArray[np.uint8], block: Any, at: int = 0) -> None:
     """Host bytes into a block on the device, from byte `at` on; done when it returns."""
     if data.size:
-        block[at : at + data.size].copy_to_device(np.ascontiguousarray(data))
+        block[at : at + data.size].copy_to_device(_plain(data))
 
 
 def download(block: Any, at: int, count: int) -> NDArray[np.uint8]:
@@ -228,14 +254,25 @@ def clear(block: Any, at: int, count: int) -> None:
 
 def to_device(array: NDArray[Any]) -> Any:
     """A device array of Numba with a host array's contents."""
-    return cuda.to_device(np.ascontiguousarray(array))
+    return cuda.to_device(_plain(array))
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """A host array in C order whose strides say so.
+
+    Along an axis of one entry any stride is C order for NumPy, even that of a broadcast number, 0. For Numba that is an
+    array of another type, for which it would compile kernels once more.
+    """
+    array = np.ascontiguousarray(array)
+    usual = np.ndarray(array.shape, array.dtype, array).strides if array.size else array.strides
+    return array if array.strides == usual else array.copy()
 
 
 def address(block: Any) -> int:
     """Where a device array begins."""
     if SIMULATED:
         return int(block.ctypes.data)
-    return int(block.__cuda_array_interface__["data"][0])
+    return int(block.device_ctypes_pointer.value or 0)  # its interface would be built anew each time
 
 
 def at_address(pointer: int, nbytes: int, owner: Any) -> Any:
@@ -260,9 +297,18 @@ class _Lent:
             self.__cuda_array_interface__ = interface
 
 
-def wait_for(stream: int | None) -> None:
-    """Wait for the work of another library's stream, as its ``__cuda_array_interface__`` names it."""
-    if not stream or SIMULATED:
-        return
-    known = {1: cuda.legacy_default_stream, 2: cuda.per_thread_default_stream}
-    (known[stream]() if stream in known else cuda.external_stream(stream)).synchronize()
+def wait_for(array: Any, interface: dict[str, Any]) -> None:
+    """Let what another library still writes into its array come before what is done here.
+
+    From version 3 on its ``__cuda_array_interface__`` names the stream to wait for. Before that (PyTorch, JAX) DLPack
+    is how to ask: the library makes the stream that it is told, the default one, which is ours, wait for its own.
+    """
+    stream = interface.get("stream")
+    if stream and not SIMULATED:
+        known = {1: cuda.legacy_default_stream, 2: cuda.per_thread_default_stream}
+        (known[stream]() if stream in known else cuda.external_stream(stream)).synchronize()
+    elif "stream" not in interface and interface.get("version", 0) < 3:
+        try:
+            array.__dlpack__(stream=1)
+        except Exception:  # it has none, or none for this array: then all of the device's work is waited for
+            cuda.synchronize()

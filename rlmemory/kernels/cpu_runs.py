@@ -1,6 +1,6 @@
 """Runs of steps, compiled by Numba for the CPU. What each kernel does is said in `reference_runs`.
 
-`cut` and `discounted` are compiled for the device as well.
+`cut` is compiled for the device as well.
 """
 
 from __future__ import annotations
@@ -36,11 +36,6 @@ def cut(
     return pieces
 
 
-@inline
-def discounted(x: float, weight: float, following: float) -> Any:
-    return x + weight * following
-
-
 @kernel
 def run_starts(
     count: int, row: int, limit: int, codes: Any, ends: Any, out_start: Any, out_run: Any, out_count: Any
@@ -59,4 +54,4 @@ def scan(x: Any, factor: Any, ends: Any, after: Any, out: Any) -> None:
                 following = out[i + 1, c]
             elif known:
                 following = after[i, c]
-            out[i, c] = discounted(x[i, c], weight, following)
+            out[i, c] = x[i, c] + weight * following

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import cpu_rows
-from ._cuda import blocks_for, cuda, device, kernel, launch, lent
+from ._cuda import blocks_for, cuda, device, kernel, launch, lent, product
 
 _uniform_rows = device(cpu_rows.uniform_rows)
 _distinct_row = device(cpu_rows.distinct_row)
@@ -115,9 +115,7 @@ def _nstep(
         for c in range(rewards.shape[1]):
             total, factor = 0.0, 1.0
             for t in range(out_steps[b]):
-                # The compiler for the device would fuse product and sum and round once, which gives other numbers
-                # than a CPU; a product that is fused with 0 already is rounded by itself.
-                total += cuda.fma(factor, np.float64(rewards[slots[b, t], c]), 0.0)
+                total += product(factor, np.float64(rewards[slots[b, t], c]))
                 factor *= discount
             out_reward[b, c] = total
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ._cuda import THREADS, blocks_for, cuda, device, kernel, launch, lent
-from .cpu_runs import cut, discounted
+from ._cuda import THREADS, blocks_for, cuda, device, kernel, launch, lent, product
+from .cpu_runs import cut
 
 _cut = device(cut)
-_discounted = device(discounted)
 
 
 @device
@@ -95,7 +94,7 @@ def _scan(x: Any, factor: Any, ends: Any, after: Any, out: Any) -> None:
         following = after[i, c] if known else 0.0
         walking = True
         while walking:
-            following = _discounted(x[i, c], factor[0 if constant else i], following)
+            following = x[i, c] + product(factor[0 if constant else i], following)
             out[i, c] = following
             i -= 1
             walking = i >= 0 and ends[i] == 0

@@ -10,14 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ._cuda import blocks_for, cuda, device, kernel, launch, lent
+from ._cuda import address, allocate, blocks_for, cuda, device, kernel, launch, lent, transfer
 
 
 def elements(block: Any, at: int, dtype: np.dtype[Any], count: int) -> Any:
-    """The numbers that begin at byte `at` of a block."""
+    """The numbers that begin at byte `at` of a block; a copy of those that no thread could read where they are."""
     if not count:
         return np.empty(0, dtype)  # nothing is launched for it
-    return block[at : at + count * dtype.itemsize].view(dtype)
+    size = count * dtype.itemsize
+    if (address(block) + at) % dtype.alignment:
+        block, there = allocate(size), block
+        transfer(there, at, size, block, 0)
+        at = 0
+    return block[at : at + size].view(dtype)
 
 
 def real_or_zero(x: Any, real: bool) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import cpu_tree
-from ._cuda import THREADS, blocks_for, cuda, device, kernel, launch, lent
+from ._cuda import THREADS, blocks_for, cuda, device, kernel, launch, lent, product
 
 _SHIFT = 3  # 8 children
 _LEAVES = 4  # steps that change the leaves
@@ -163,8 +163,7 @@ def _draw(
     top = levels.size - 1
     total, first = mass[levels[top]], oldest % capacity
     for i in range(cuda.grid(1), u.size, cuda.gridsize(1)):
-        # Fused with 0, the product is rounded by itself, as on a CPU, and not fused with the first subtraction.
-        rest = cuda.fma(_share(i, u[i], u.size, stratified), total, 0.0)
+        rest = product(_share(i, u[i], u.size, stratified), total)
         node = 0
         for level in range(top - 1, -1, -1):
             child, rest = _step_down(_unsigned(levels[level] + (node << _SHIFT)), rest, mass)

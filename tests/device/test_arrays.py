@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import weakref
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import given
 
 import rlmemory as rlm
 from rlmemory.device_array import DeviceArray, is_on_device
+from rlmemory.kernels import _cuda
 
 from .support import SIMULATED, Foreign, ForeignDlpack, needs_device, on_host, unchanged
 
@@ -360,3 +362,23 @@ def test_what_another_library_will_not_give_is_refused_by_name(what, device):
 @pytest.mark.parametrize("stream", [None, 1, 2])
 def test_the_stream_of_another_library_is_waited_for(stream):
     assert rlm.to_host(Foreign([1.0, 2.0], stream=stream)).tolist() == [1.0, 2.0]
+
+
+class Early(Foreign):
+    """An array whose interface is of the second version, which names no stream; `asked` is what its DLPack was told."""
+
+    def __init__(self, value: Any, knows: bool) -> None:
+        super().__init__(value, version=2)
+        self.asked: list[int] = []
+        if knows:
+            self.__dlpack__ = lambda *, stream: self.asked.append(stream)
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_library_that_names_no_stream_is_asked_through_dlpack(knows, monkeypatch):
+    waits: list[int] = []
+    monkeypatch.setattr(_cuda.cuda, "synchronize", lambda: waits.append(1))
+    early = Early([1.0, 2.0], knows)
+    waits.clear()
+    assert rlm.to_host(early).tolist() == [1.0, 2.0]
+    assert (early.asked, bool(waits)) == ([1] if knows else [], not knows)
