@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .device_array import Borrowed, is_on_device
+from .borrowed import Borrowed, is_on_device
 from .errors import DataTypeError, ShapeError, ValueNotRepresentableError
 from .specs import NumericSpec
 
@@ -74,7 +74,7 @@ def on_a_gpu(name: str, value: Any) -> DataTypeError:
     """The error for an array on a GPU where NumPy has to look into it."""
     return DataTypeError(
         f"{name}: expected an array on the host, got one on a GPU ({type(value).__name__}); rlmemory.to_host(x) "
-        "copies it, and a memory made with device='cuda' takes it where it is"
+        "copies it"
     )
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import Column, Field, Plan, lay_out
-from .device_array import Borrowed, DeviceArray
+from .borrowed import Borrowed
+from .device_array import DeviceArray
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]

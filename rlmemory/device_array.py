@@ -5,20 +5,25 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DataTypeError, ShapeError
+from .errors import ShapeError
 
 Shape = tuple[int, ...]
 
-_CUDA = (2, 13)  # DLPack's numbers for CUDA memory, plain and managed
+CUDA = (2, 13)  # DLPack's numbers for CUDA memory, plain and managed
 _content = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
-_UNSEEN = "a DeviceArray is in the memory of a GPU, and NumPy cannot see it: x.copy_to_host() copies it to the host"
+_UNSEEN = (
+    "a DeviceArray is in the memory of a GPU, where NumPy cannot see it, and has no arithmetic of its own: take it "
+    "into CuPy, PyTorch or JAX, as with torch.from_dlpack(x), or copy it with rlmemory.to_host(x)"
+)
+#: NumPy's functions that look at the shape only.
+_ON_SHAPES = frozenset({np.moveaxis, np.transpose, np.reshape, np.shape, np.ndim, np.size})
 _BASIC = (int, np.integer, slice, type(None), type(Ellipsis))
 
 
@@ -65,7 +70,7 @@ class DeviceArray:
     >>> torch.from_dlpack(batch.observation)                                     # doctest: +SKIP
     """
 
-    __slots__ = ("__weakref__", "_at", "_block", "_number", "_plan", "_strides", "dtype", "shape")
+    __slots__ = ("__weakref__", "_at", "_block", "_dtype", "_number", "_plan", "_shape", "_strides")
 
     def __init__(
         self,
@@ -79,9 +84,19 @@ class DeviceArray:
     ) -> None:
         self._block, self._at, self._number, self._strides = block, at, number, strides
         self._plan = plan
-        self.shape, self.dtype = shape, dtype
+        self._shape, self._dtype = shape, dtype
 
     # ---- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """Its lengths along each axis; `reshape` gives a view of another shape."""
+        return self._shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What its entries are."""
+        return self._dtype
 
     @property
     def device(self) -> str:
@@ -127,11 +142,22 @@ class DeviceArray:
     def __iter__(self) -> Iterator[DeviceArray]:
         return (self[i] for i in range(len(self)))
 
-    def __bool__(self) -> bool:
+    def _no_numbers(self, *_: Any, **__: Any) -> Any:
         raise TypeError(_UNSEEN)
 
-    def __eq__(self, other: object) -> bool:
-        raise TypeError(_UNSEEN)
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = _no_numbers
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_numbers
+    __neg__ = __pos__ = __abs__ = __invert__ = _no_numbers
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_numbers
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _no_numbers
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _no_numbers
+    __array_ufunc__ = __array__ = _no_numbers
+
+    def __array_function__(self, function: Any, types: Any, given: Any, keywords: Any) -> Any:
+        # Without this, np.array_equal would take the error of __array__ for a "no".
+        if function not in _ON_SHAPES:
+            raise TypeError(_UNSEEN)
+        return function._implementation(*given, **keywords)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -155,9 +181,6 @@ class DeviceArray:
         view: NDArray[Any] = np.ndarray(self.shape, self.dtype, raw, self._at - first, self.strides)
         return view if view.flags.c_contiguous else view.copy(order="C")
 
-    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        raise TypeError(_UNSEEN)
-
     def _extent(self) -> tuple[int, int]:
         """The bytes of the block between the first and the last entry."""
         if not self.size:
@@ -165,6 +188,17 @@ class DeviceArray:
         reach = [(length - 1) * step for length, step in zip(self.shape, self.strides, strict=True)]
         below, above = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
         return self._at + below, self._at + above + self.dtype.itemsize
+
+    def copy(self) -> DeviceArray:
+        """A copy on the same device, its entries one behind the other in C order."""
+        from .kernels import _cuda
+        from .kernels.cuda_strided import pack
+
+        with _cuda.using(self._number):
+            block = _cuda.allocate(self.nbytes)
+            pack(self._block, self._at, self.shape, self.strides, self.dtype.itemsize, block)
+            _cuda.synchronize()
+        return DeviceArray(block, 0, self.shape, self.dtype, self._number)
 
     # ---- views --------------------------------------------------------------------------------------------------
 
@@ -247,7 +281,7 @@ class DeviceArray:
     def __dlpack_device__(self) -> tuple[int, int]:
         from .kernels import _cuda
 
-        return (1, 0) if _cuda.SIMULATED else (_CUDA[0], self._number)
+        return (1, 0) if _cuda.SIMULATED else (CUDA[0], self._number)
 
 
 class _Addressed:
@@ -262,139 +296,3 @@ def place_of(capsule: Any) -> Any:
     """The two numbers in a DLPack capsule that say on which device the memory is, to read or to write."""
     # A DLManagedTensor begins with the address of the data; the type and the number of the device follow.
     return (ctypes.c_int32 * 2).from_address(_content(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p))
-
-
-class Borrowed(NamedTuple):
-    """Somebody's array on the device, contiguous, for as long as a call takes.
-
-    Attributes
-    ----------
-    block : device array of bytes
-    at : int
-        Where the array begins in `block`.
-    shape, dtype
-    """
-
-    block: Any
-    at: int
-    shape: Shape
-    dtype: np.dtype[Any]
-
-    @property
-    def width(self) -> int:
-        """Bytes in an entry along the first axis."""
-        return math.prod(self.shape[1:]) * self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the array."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    def rows(self, first: int, end: int) -> Borrowed:
-        """Some of the entries along the first axis."""
-        return self._replace(at=self.at + first * self.width, shape=(end - first, *self.shape[1:]))
-
-    def copy_to_host(self) -> NDArray[Any]:
-        """A NumPy array of it."""
-        from .kernels import _cuda
-
-        raw = _cuda.download(self.block, self.at, self.nbytes)
-        return raw.view(self.dtype).reshape(self.shape)
-
-
-def is_on_device(value: Any) -> bool:
-    """Whether something is an array in a GPU's memory."""
-    if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
-        return False
-    try:
-        if hasattr(value, "__cuda_array_interface__"):
-            return True
-    except RuntimeError:  # PyTorch's word for a tensor there that requires grad; `viewed` passes it on
-        return True
-    where = getattr(value, "__dlpack_device__", None)
-    return where is not None and where()[0] in _CUDA
-
-
-def borrow(name: str, value: Any, number: int) -> Borrowed:
-    """An array on device `number`, of any library, as it lies there.
-
-    Raises
-    ------
-    DataTypeError
-        When it is on another device.
-    ShapeError
-        When its entries do not lie one behind the other.
-    """
-    seen = viewed(name, value, number)
-    if not seen.contiguous:
-        raise ShapeError(
-            f"{name}: the entries on the device do not lie one behind the other (strides {seen.strides}); "
-            "give a copy that does, such as x.contiguous() or cupy.ascontiguousarray(x)"
-        )
-    return Borrowed(seen._block, seen._at, seen.shape, seen.dtype)
-
-
-def viewed(name: str, value: Any, number: int) -> DeviceArray:
-    """An array on device `number`, of any library, with whichever strides; it keeps its owner alive.
-
-    Raises
-    ------
-    DataTypeError
-        When it is on another device, or of a dtype that NumPy does not know.
-    """
-    from .kernels import _cuda
-
-    theirs = _number_of(value, number)
-    if theirs != number:
-        raise DataTypeError(f"{name}: the array is on cuda:{theirs}, and is needed on cuda:{number}")
-    if isinstance(value, DeviceArray):
-        return value
-    found = _interface(name, value)
-    dtype, strides = np.dtype(found["typestr"]), found.get("strides")
-    if dtype.kind not in "biufc" or found.get("mask") is not None:
-        what = f"dtype {found['typestr']}" if found.get("mask") is None else "a mask, which would be lost"
-        raise DataTypeError(f"{name}: expected an array of numbers, got one with {what}")
-    _cuda.wait_for(value, found)
-    array = DeviceArray(None, 0, tuple(found["shape"]), dtype, number, None if strides is None else tuple(strides))
-    first, end = array._extent()  # the first may be negative: the address is that of the first entry
-    array._block = _cuda.at_address(found["data"][0] + first, end - first, (value, found))
-    array._at = -first
-    return array
-
-
-def _number_of(value: Any, otherwise: int) -> int:
-    """On which device an array is; one that does not say is taken to be where it is needed."""
-    if isinstance(value, DeviceArray):
-        return value._number
-    where = getattr(value, "__dlpack_device__", None)
-    kind, number = where() if where is not None else (None, otherwise)
-    return int(number) if kind in _CUDA else otherwise
-
-
-def _interface(name: str, value: Any) -> dict[str, Any]:
-    """What ``__cuda_array_interface__`` says, or would say for an array that knows DLPack only."""
-    try:
-        if hasattr(value, "__cuda_array_interface__"):
-            described: dict[str, Any] = value.__cuda_array_interface__
-            return described
-        seen = np.from_dlpack(_AsIfOnHost(value))
-    except (BufferError, RuntimeError, TypeError) as error:
-        raise DataTypeError(
-            f"{name}: the array cannot be taken as it is ({error}); convert it on the device"
-        ) from error
-    return {**seen.__array_interface__, "owner": seen}
-
-
-class _AsIfOnHost:
-    """An array that knows DLPack, for NumPy: NumPy takes the description, and nobody looks at the entries."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __dlpack__(self, **_: Any) -> Any:
-        capsule = self.value.__dlpack__(stream=1)  # ready for the default stream, which is ours
-        place_of(capsule)[:] = (1, 0)
-        return capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0

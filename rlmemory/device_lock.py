@@ -26,10 +26,7 @@ class DeviceLock:
         from .kernels import _cuda
 
         if self._pid != os.getpid():
-            raise NotAvailableError(
-                "a forked child cannot use the GPU of its parent, nor a memory there: start processes with "
-                "multiprocessing's 'spawn' or 'forkserver', or fork while the memory is on the CPU"
-            )
+            raise NotAvailableError(_cuda.FORKED)
         self._lock.acquire()
         try:
             here = _cuda.using(self._number)

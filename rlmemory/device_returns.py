@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .device_array import DeviceArray, is_on_device
+from .borrowed import is_on_device
+from .device_array import DeviceArray
 from .placing import common_device, fresh, lent, uploaded, working_on
 from .steps import FLOAT, Bools, factor, flags, last_steps, like, numbers, result_dtype
 

@@ -9,7 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from .accept import as_numeric
-from .device_array import DeviceArray, is_on_device, viewed
+from .borrowed import is_on_device, viewed
+from .device_array import DeviceArray
+from .errors import NotPickleableError
 from .placing import number_of
 from .store import Store, checked_device
 
@@ -54,7 +56,7 @@ def to_host(value: Any) -> Any:
 
     Parameters
     ----------
-    value : array of any library, or a (nested) mapping, tuple, Batch or Experience of them
+    value : array of any library, or a (nested) mapping, tuple, list, Batch or Experience of them
         NumPy arrays, numbers and None stay as they are.
 
     Returns
@@ -108,6 +110,8 @@ def joined(values: list[DeviceArray], axis: int) -> DeviceArray:
 
 
 def _lowered(leaf: Any) -> Any:
+    if isinstance(leaf, list):  # of arrays; one of numbers comes out as it was
+        return [_mapped(part, _lowered) for part in leaf]
     if not is_on_device(leaf):
         return leaf
     from .kernels import _cuda
@@ -156,6 +160,11 @@ class Placed(Store):
         with self._lock:
             if name == self._device:
                 return self
+            if self._arena.path is not None:
+                raise NotPickleableError(
+                    f"to: a memory whose arena is a file ({self._arena.path}) has no copy elsewhere; make a memory "
+                    "there, and extend_from the chunks of this one"
+                )
             state = self.__getstate__()
             state["_device"], state["_rng"] = name, copy.deepcopy(self._rng)
         twin = object.__new__(type(self))

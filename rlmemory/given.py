@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .accept import accept, accept_flag, accept_on_device, accept_source, as_numeric
 from .arena import Arena
-from .device_array import borrow, is_on_device
+from .borrowed import Borrowed, borrow, is_on_device
 from .errors import ShapeError, StructureError
 from .specs import NumericSpec
 from .store import Store
+
+if TYPE_CHECKING:
+    from .device_arena import DeviceArena
 
 
 class Given(Store):
@@ -30,8 +33,10 @@ class Given(Store):
     def _count(self, first: Any) -> int:
         """How many rows `extend` got, by its first leaf."""
         name, spec = self._named[0]
-        on_device = self._arena.on_device and is_on_device(first)
-        shape = tuple(first.shape) if on_device else as_numeric(name, first).shape
+        if isinstance(self._arena, Arena) or not is_on_device(first):
+            shape = as_numeric(name, first).shape
+        else:
+            shape = self._there(self._arena, name, first).shape
         if len(shape) != len(spec.shape) + 1 or shape[1:] != spec.shape:
             hint = "; append() stores a single experience" if shape == spec.shape else ""
             raise ShapeError(f"{name}: expected shape (N, {str(spec.shape)[1:]}, got {shape}{hint}")
@@ -46,8 +51,12 @@ class Given(Store):
         """An array of the host, or one on the memory's device as it lies there."""
         if isinstance(self._arena, Arena) or not is_on_device(leaf):
             return accept(name, leaf, spec, lead)
+        return accept_on_device(name, self._there(self._arena, name, leaf), spec, lead)
+
+    def _there(self, arena: DeviceArena, name: str, leaf: Any) -> Borrowed:
+        """An array on the memory's device."""
         with self._lock:
-            return accept_on_device(name, borrow(name, leaf, self._arena.number), spec, lead)
+            return borrow(name, leaf, arena.number)
 
     def _accept_source(self, source: Any, lead: tuple[int, ...]) -> NDArray[np.int32]:
         if source is None and self._environments > 1:

@@ -170,7 +170,8 @@ class Mixture:
         Notes
         -----
         Each memory draws with its own generator. For memories with priorities:
-        ``memories[k].update_priorities(batch.id[batch.member == k], errors[batch.member == k])``.
+        ``ids, member = rlm.to_host((batch.id, batch.member))``, then
+        ``memories[k].update_priorities(ids[member == k], errors[member == k])``.
         """
         if "out" in options:
             raise TypeError("out: a mixture joins batches of several memories and gives a fresh one")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .accept import cast_exactly, on_a_gpu
-from .device_array import is_on_device
+from .borrowed import is_on_device
 from .errors import DataTypeError, MissingKeyError, ShapeError, ValueNotRepresentableError
 from .nested import Nested, Path, find, shown
 

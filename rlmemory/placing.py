@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .device_array import DeviceArray, Shape, _number_of, borrow, is_on_device
+from .borrowed import _number_of, borrow, is_on_device
+from .device_array import DeviceArray, Shape
 from .errors import DataTypeError
 
 

@@ -13,6 +13,7 @@ from . import kernels
 from .arena import Arena
 from .batch import Batch, Experience
 from .blocks import Field, Plan
+from .device_array import DeviceArray
 from .errors import NotAvailableError, StructureError
 from .specs import NumericSpec
 from .store import Store
@@ -108,7 +109,7 @@ class Results(Store):
             return Target(plan, *(plan.make(_page_locked()) if pinned else plan.make()))
         reused = plan.again(getattr(out, "id", None), pinned=pinned)
         if reused is None:
-            raise _unfit(out, pinned=pinned)
+            raise _unfit(out, ", page-locked (pinned=True) as well" if pinned else "")
         return Target(plan, *reused)
 
     @staticmethod
@@ -116,7 +117,7 @@ class Results(Store):
         """The same on a GPU: the host's part is fresh in any case."""
         block = arena.make(plan) if out is None else arena.again(plan, getattr(out, "id", None))
         if block is None:
-            raise _unfit(out)
+            raise _unfit(out, f", from a memory on cuda:{arena.number} as well")
         bytes_, arrays = plan.make()
         return Target(plan, block, arrays, bytes_)
 
@@ -177,11 +178,12 @@ class Results(Store):
         return channels, arrays[i:]
 
 
-def _unfit(out: Any, *, pinned: bool = False) -> StructureError:
-    kind = ", page-locked (pinned=True) as well" if pinned else ""
+def _unfit(out: Any, kind: str) -> StructureError:
+    there = getattr(out, "id", None)
+    came = f"{type(out).__name__}{f' on {there.device}' if isinstance(there, DeviceArray) else ''}"
     return StructureError(
         f"out: expected the result of the same call with the same options and number of rows{kind}, got "
-        f"{type(out).__name__}; leave `out` away to get a new one"
+        f"{came}; leave `out` away to get a new one"
     )
 
 

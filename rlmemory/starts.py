@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .accept import as_flags, on_a_gpu
-from .device_array import is_on_device
+from .borrowed import is_on_device
 from .errors import MissingKeyError, ShapeError
 from .keys import Path, as_path, as_paths, find, leaves, need, shown
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .accept import as_numeric, at_least, cast_exactly
 from .arena import Arena, Mode
 from .blocks import Field, Plan
-from .device_array import is_on_device, viewed
+from .borrowed import is_on_device, viewed
 from .errors import ArenaError, NotAvailableError, NotPickleableError, SpecError, StaleIdError
 from .ring import spans
 from .specs import NumericSpec, SpecStructure

@@ -12,7 +12,7 @@ from . import kernels
 from .accept import accept_flag, accept_source
 from .arena import Arena
 from .batch import Batch, Channels, Experience, Generated
-from .device_array import Borrowed, is_on_device
+from .borrowed import Borrowed, is_on_device
 from .errors import StructureError
 from .given import Given, flags, is_done_code
 from .structures import Structure

@@ -28,7 +28,14 @@ THREADS = 4 if SIMULATED else 256
 #: Blocks of a grid at most; kernels step through what is left in strides. Enough to fill 132 multiprocessors twice.
 BLOCKS = 2 if SIMULATED else 2048
 
+#: Why there is no device in a forked child.
+FORKED = (
+    "a forked child cannot use the GPU of its parent, nor a memory there: start processes with multiprocessing's "
+    "'spawn' or 'forkserver', or fork while the memory is on the CPU"
+)
+
 _configured: dict[Any, Any] = {}
+_process: int | None = None  # which began to use CUDA
 
 
 # ---- compiling and launching ----------------------------------------------------------------------------------------
@@ -149,7 +156,18 @@ def _current() -> int:
 
 @contextmanager
 def using(number: int) -> Iterator[None]:
-    """Work on this device: each thread has a current one of its own."""
+    """Work on this device: each thread has a current one of its own.
+
+    Raises
+    ------
+    NotAvailableError
+        In a child that was forked after its parent had begun to use CUDA: the driver does not work there.
+    """
+    global _process
+    if _process is None:
+        _process = os.getpid()
+    elif _process != os.getpid():
+        raise NotAvailableError(FORKED)
     with cuda.gpus[number]:
         yield
 

@@ -28,14 +28,15 @@ ALLOWED = {
     "spaces": {"errors", "specs"},
     "structures": {"errors", "specs"},
     "device_array": {"errors"},
-    "accept": {"device_array", "errors", "specs"},
+    "borrowed": {"device_array", "errors"},
+    "accept": {"borrowed", "errors", "specs"},
     "options": {"errors", "accept"},
     "arena": {"errors", "blocks"},
     "timeline": {"kernels", "ring"},
-    "placing": {"device_array", "errors"},
+    "placing": {"borrowed", "device_array", "errors"},
     "nested": {"device_array", "errors", "placing"},
     "rawbytes": {"kernels"},
-    "padding": {"accept", "device_array", "errors", "nested"},
+    "padding": {"accept", "borrowed", "errors", "nested"},
     "cuts": {"accept", "errors", "kernels", "nested", "rawbytes"},
     "device_runs": {"device_array", "placing", "rawbytes"},
     "trajectories": {
@@ -50,7 +51,7 @@ ALLOWED = {
     },
     "joining": {"device_array", "device_runs", "errors", "nested", "placing", "rawbytes"},
     "steps": {"accept", "device_array", "errors"},
-    "device_returns": {"device_array", "placing", "steps"},
+    "device_returns": {"borrowed", "device_array", "placing", "steps"},
     "returns": {"device_returns", "kernels", "rawbytes", "steps"},
 }
 #: Loaded with the package: they import nothing but NumPy and the standard library at their top.

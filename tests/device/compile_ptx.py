@@ -79,6 +79,7 @@ SIGNATURES: dict[str, dict[str, list[tuple[str, ...]]]] = {
     "cuda_books": {
         "_describe": [(*CODES, "int", "int", "bool", *["int"] * 3, *CODES, *["int"] * 4)],
     },
+    "cuda_strided": {"_pack": [(*CODES, "int64[:,:]", "int", "int", "int", *CODES)]},
     "cuda_scans": {
         "_widen": [(f"{kind}[:]", *CODES, "int", *FLOATS) for kind in NUMBERS],
         "_narrow": [(*FLOATS, "int", f"{kind}[:]") for kind in ("float16", "float32")],

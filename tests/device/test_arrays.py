@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 
 import rlmemory as rlm
-from rlmemory.device_array import DeviceArray, is_on_device
+from rlmemory.borrowed import is_on_device
+from rlmemory.device_array import DeviceArray
 from rlmemory.kernels import _cuda
 
 from .support import SIMULATED, Foreign, ForeignDlpack, needs_device, on_host, unchanged
@@ -382,3 +383,64 @@ def test_a_library_that_names_no_stream_is_asked_through_dlpack(knows, monkeypat
     waits.clear()
     assert rlm.to_host(early).tolist() == [1.0, 2.0]
     assert (early.asked, bool(waits)) == ([1] if knows else [], not knows)
+
+
+@needs_device
+def test_shape_and_dtype_cannot_be_assigned():
+    array = rlm.to_device(np.arange(4.0))
+    for name, value in (("shape", (8,)), ("dtype", np.dtype("int64"))):
+        with pytest.raises(AttributeError):
+            setattr(array, name, value)
+    assert array.copy_to_host().tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+@needs_device
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: np.array_equal(x, x), lambda x: np.array_equiv(x, [1.0]), lambda x: np.allclose(x, x),
+        lambda x: np.concatenate([x, x]), lambda x: np.ones(3) + x, lambda x: x + np.ones(3), lambda x: np.sqrt(x),
+        lambda x: x + 1, lambda x: 2 * x, lambda x: -x, lambda x: x < 1, lambda x: x == x, lambda x: x != 1, bool,
+        float, lambda x: x & 1, lambda x: [1, 2][x[0]], np.asarray, lambda x: np.ones(3) == x,
+    ],
+)  # fmt: skip
+def test_numpy_and_arithmetic_are_refused_with_what_to_do(use):
+    with pytest.raises(TypeError, match=r"has no arithmetic of its own.*from_dlpack.*to_host"):
+        use(rlm.to_device(np.ones(3)))
+
+
+@needs_device
+def test_numpys_functions_on_shapes_give_views():
+    array = rlm.to_device(np.arange(6).reshape(2, 3))
+    assert (np.shape(array), np.ndim(array), np.size(array)) == ((2, 3), 2, 6)
+    for view in (np.moveaxis(array, 0, -1), np.transpose(array), np.reshape(array, (3, 2)).transpose()):
+        assert view._block is array._block
+    assert np.moveaxis(array, 0, -1).copy_to_host().tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+@needs_device
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "int32", "float64", "complex128"])
+def test_a_copy_has_no_gaps_and_shares_nothing(dtype):
+    host = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    array = rlm.to_device(host)
+    for key in (
+        Ellipsis,
+        (slice(None), slice(None, None, -2)),
+        (Ellipsis, 1),
+        (0, slice(1, None)),
+        (1, 2, 3),
+        (slice(0),),
+    ):
+        view, wanted = array[key].transpose(), host[key].T
+        copy = view.copy()
+        assert copy.contiguous
+        assert copy._block is not array._block
+        assert (copy.shape, copy.copy_to_host().tolist()) == (wanted.shape, wanted.tolist())
+
+
+@needs_device
+def test_lists_of_arrays_come_to_the_host_as_lists():
+    array = rlm.to_device(np.arange(2))
+    found = rlm.to_host({"a": [array, (array, 3)], "b": [1, 2]})
+    assert found["a"][0].tolist() == found["a"][1][0].tolist() == [0, 1]
+    assert (found["a"][1][1], found["b"]) == (3, [1, 2])
