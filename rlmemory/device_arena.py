@@ -139,7 +139,8 @@ class DeviceArena:
         for waiting, book in zip(self._cuts[-2:], self.views[-2:], strict=True):  # written on the host only
             waiting[:count] = book[self._first : self._first + count]
         self._landing.copy_to_device(self._staged)
-        self._kernels.move(self._landing, np.array(table, np.int64), self.block)
+        there = self._kept("move", np.array(table, np.int64), renewed=True)
+        self._kernels.move(self._landing, there, self.block)
         self._count = 0  # last: after an error or an interrupt the rows still wait
 
     def write(self, first: int, end: int, columns: Sequence[Any], begin: int = 0) -> None:

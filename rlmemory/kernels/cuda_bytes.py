@@ -229,9 +229,17 @@ def _runs(origin: Any, table: Any, to: Any, base: int, shift: int) -> None:
 def move(block: Any, table: Any, out: Any) -> None:
     runs = table.shape[0]
     if runs and out.size:
-        # The table may lie on the device: how long a run is on average is known without a look at it.
-        words = out.size // (8 * 4 * runs)
-        shift = min(words.bit_length(), (BLOCKS * THREADS).bit_length() - 1)
+        # A table on the device is not looked at for that. Of what it may say, this is the most, but for repetitions.
+        moved = int(table[:, 1].sum()) if isinstance(table, np.ndarray) else min(block.size, out.size)
+        shift = shift_for(moved, runs)
         with lent((block, table), (out,)) as (origin, runs_there, to):
             base = word_of(address(origin) | address(to))
             launch(_runs, blocks_for(runs << shift))(origin, runs_there, to, base, shift)
+
+
+def shift_for(moved: int, runs: int) -> int:
+    """How many threads share a run, as a power of 2: one for each four words of 8 bytes that a run has on average.
+
+    Few rows into a large memory would else be moved by a whole grid, whose threads only find that nothing is left.
+    """
+    return min((moved // (8 * 4 * runs)).bit_length(), (BLOCKS * THREADS).bit_length() - 1)

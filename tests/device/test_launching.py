@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rlmemory.kernels import _cuda, cuda_scans
+from rlmemory.kernels import _cuda, cuda_bytes, cuda_scans
 
 from .support import needs_device
 
@@ -53,3 +53,11 @@ def test_numbers_that_do_not_lie_on_multiples_of_their_size_are_moved(at, dtype)
     assert _cuda.address(seen) % numbers.itemsize == 0
     assert seen.copy_to_host().tolist() == numbers.tolist()
     assert (_cuda.address(seen) == _cuda.address(block) + at) == (at % numbers.itemsize == 0)
+
+
+@pytest.mark.parametrize(
+    ("moved", "runs", "shift"), [(0, 3, 0), (31, 1, 0), (32, 1, 1), (165 * 32, 5, 6), (1 << 40, 1, None)]
+)
+def test_as_many_threads_share_a_run_as_it_has_work_for(moved, runs, shift):
+    most = (_cuda.BLOCKS * _cuda.THREADS).bit_length() - 1
+    assert cuda_bytes.shift_for(moved, runs) == min(most, most if shift is None else shift)
