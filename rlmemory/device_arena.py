@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .blocks import Column, Field, Plan, lay_out
 from .borrowed import Borrowed
 from .device_array import DeviceArray
+from .errors import SpecError
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -92,6 +93,9 @@ class DeviceArena:
     def __init__(self, fields: Sequence[Field], capacity: int, number: int, mirrored: int) -> None:
         from .kernels import _cuda, cuda
 
+        for name, dtype, _ in fields:
+            if dtype.char in "gG":  # long doubles are the processor's own
+                raise SpecError(f"{name}: no GPU knows numbers of dtype {dtype}; use float64 or complex128")
         self.number, self.capacity, self.on_device = number, capacity, True
         self._cuda, self._kernels = _cuda, cuda
         self.columns, self.nbytes = lay_out(fields, capacity)

@@ -317,3 +317,10 @@ assert "numba.cuda" not in sys.modules
 
 def test_memories_on_the_cpu_do_not_load_cuda():
     python(MAKING)
+
+
+@needs_device
+@pytest.mark.parametrize("dtype", ["longdouble", "clongdouble"])
+def test_numbers_that_no_device_knows_are_refused_when_the_memory_is_made(dtype):
+    with pytest.raises(rlm.SpecError, match=r"next_observation|observation.*no GPU knows.*float64"):
+        rlm.ReplayMemory(Spec((3,), dtype), Spec(()), 7, device="cuda")
