@@ -32,7 +32,8 @@ def _record_repr(record: Any) -> str:
 class Experience(NamedTuple):
     """Rows of a memory, one array a channel, oldest first unless ids were asked for in another order.
 
-    With N rows, every array begins with an axis of N (`memory.get` keeps the shape of its ids instead).
+    With N rows, every array begins with an axis of N (`memory.get` keeps the shape of its ids instead). The arrays are
+    NumPy's, or `DeviceArray` when they come from a memory on a GPU: `rlmemory.to_host` copies them all.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class Batch(NamedTuple):
     """A sample for a learner: the fields of `Experience`, and what the rows mean in it.
 
     The axes (B,) are those of single rows and n-step sums; windows of T steps have (B, T), or (T, B) when time was
-    asked for first, in all fields but `weight`.
+    asked for first, in all fields but `weight`. The arrays are as those of :class:`Experience`.
 
     Attributes
     ----------

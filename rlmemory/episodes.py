@@ -77,7 +77,7 @@ class Episodic(Sampling):
         -------
         Episodes
             In the order of their first rows. An episode whose beginning was overwritten counts with what is left of
-            it. Generated hindsight rows belong to none.
+            it. Generated hindsight rows belong to none. NumPy arrays, also for a memory on a GPU.
 
         Notes
         -----
@@ -124,7 +124,8 @@ class Episodic(Sampling):
         -------
         Batch
             Arrays ``(K, T, *shape)``: K episodes in the order of their first rows, T the longest; ``mask`` is True for
-            real steps. Fresh arrays; nothing in them crosses an end or joins two sources.
+            real steps. Fresh arrays, `DeviceArray` for a memory on a GPU; nothing in them crosses an end or joins two
+            sources.
 
         Notes
         -----
@@ -157,7 +158,8 @@ class Episodic(Sampling):
         Returns
         -------
         Batch
-            Arrays ``(B, T, *shape)``, padded with zeros to the longest of the drawn ones.
+            Arrays ``(B, T, *shape)``, padded with zeros to the longest of the drawn ones; `DeviceArray` for a memory on
+            a GPU.
 
         Raises
         ------
@@ -216,11 +218,12 @@ class Episodic(Sampling):
         Findings
             ``broken``: running rows whose next observation differs from the observation that follows in their source
             (an episode's end was not reported, or rows of several sources were stored as one); ``nan`` and
-            ``constant`` channels. A reset that was stored as a step fits its neighbours and does not show.
+            ``constant`` channels. A reset that was stored as a step fits its neighbours and does not show. NumPy
+            arrays, also for a memory on a GPU.
 
         Notes
         -----
-        Reads every byte a few times: for a look at a filled memory, not for a training loop. Thread-safe.
+        Reads every byte a few times, on the host: for a look at a filled memory, not for a training loop. Thread-safe.
         """
         with self._lock:
             named = {name: view for (name, _), view in zip(self._named, self._views, strict=True)}

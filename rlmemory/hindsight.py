@@ -13,6 +13,7 @@ import numpy as np
 
 from .accept import at_least, one_source
 from .batch import Batch, Channels, Experience, Generated
+from .device_array import is_on_device
 from .errors import EmptyMemoryError
 from .goals import GoalCondition, parse_goals
 from .options import Options
@@ -32,7 +33,7 @@ class HindsightReplayMemory(Relabelling):
     capacity : int, default 10_000
     reward_fn : callable (observation, action, next_observation) -> (N,)
         The reward of N experiences at once, arranged as the specs, each array with a first axis of N. It must not keep
-        or change the arrays.
+        or change the arrays. They are NumPy arrays, and one is needed back, also for a memory on a GPU.
     is_done_fn : callable (observation, action, next_observation) -> (N,) bool, optional
         Whether the goal is met, so that the episode ends. Without it the stored flags stay, which with sparse rewards
         lets values grow past the goal: give it when the environment ends at the goal.
@@ -141,7 +142,7 @@ class HindsightReplayMemory(Relabelling):
             Its observations are a Dict with ``achieved_goal`` and ``desired_goal``, and it has
             ``compute_reward(achieved_goal, desired_goal, info)`` for many goals at once (info is an empty dict). A
             ``compute_terminated`` of the same form finds the ends again. A function that gives one answer for many
-            goals is asked for each of them.
+            goals is asked for each of them. Both get and give NumPy arrays.
         capacity : int, default 10_000
         **keywords
             As in the constructor and in `ReplayMemory.from_env`; ``reward_fn`` and ``is_done_fn`` replace the
@@ -251,7 +252,10 @@ class _GoalJudge:
 
     def __call__(self, observation: Channels, action: Channels, next_observation: Channels) -> Any:
         achieved, desired = next_observation["achieved_goal"], next_observation["desired_goal"]
-        judged = np.asarray(self.function(achieved, desired, {}))
+        given = self.function(achieved, desired, {})
+        if is_on_device(given):  # an error of the memory's, which knows the argument
+            return given
+        judged = np.asarray(given)
         if judged.ndim:
             return judged
         # One answer for all: gymnasium-robotics' compute_terminated takes one goal at a time.

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .accept import as_numeric, cast_exactly
+from .accept import as_numeric, cast_exactly, on_a_gpu
 from .action_specs import specs_of
+from .device_array import is_on_device
 from .errors import MissingKeyError, ShapeError, SpecError, StructureError
 from .fill import Fill, Shape
 from .keys import Key, Path, as_path, as_paths, check_pairs, find, leaves, need, put, shown
@@ -61,7 +62,8 @@ class LastAction:
     environments begin with the batch axes. These are read off the reset mask or off ``done``, ``terminated`` or
     ``truncated`` of the data, less one last axis of 1 when there are several (so (3, 1) and (3,) both say 3, and (1,)
     says a batch of one); else they are those seen last.
-    Input is never changed; entries that are not written are shared with the result. Not thread-safe while it learns.
+    Input is never changed; entries that are not written are shared with the result. Actions, ends and masks are needed
+    on the host: those on a GPU are an error, and `shift_actions` takes them. Not thread-safe while it learns.
 
     Examples
     --------
@@ -294,7 +296,7 @@ class LastAction:
         for path in _ENDS:
             entry = find(data, path)
             if entry is not None and not isinstance(entry, Mapping):
-                return batch_shape(np.asarray(entry))
+                return batch_shape(_on_host(path, entry))
         return ()
 
     # ---- resets -----------------------------------------------------------------------------------------------------
@@ -319,7 +321,7 @@ class LastAction:
         if source in self._whole and spec.shape[: len(lead)] == lead:
             lead = ()
         if before is not None and not isinstance(before, Mapping):
-            before = np.asarray(before)
+            before = _on_host(target, before)
             lead = before.shape[: max(0, before.ndim - len(spec.shape))]
         self._check_entry(before, target, lead + spec.shape, spec.dtype)
         fresh = self._fill.rows(lead, spec.shape, spec.dtype)
@@ -329,7 +331,7 @@ class LastAction:
         return np.where(rows.reshape(rows.shape + (1,) * (fresh.ndim - rows.ndim)), fresh, before)
 
     def _check_entry(self, entry: Any, target: Path, shape: Shape, dtype: np.dtype[Any]) -> None:
-        if entry is not None and (isinstance(entry, Mapping) or np.asarray(entry).dtype != dtype):
+        if entry is not None and (isinstance(entry, Mapping) or _on_host(target, entry).dtype != dtype):
             raise _hides(target)
         if entry is not None and np.shape(entry) != shape:
             raise _hides(target)
@@ -344,6 +346,12 @@ def _rows(mask: NDArray[np.bool_], lead: Shape, shape: Shape, target: Path) -> N
     if mask.shape[:count] != shape[:count] or (count == 0 and mask.size != 1):
         raise ShapeError(f"the reset mask of shape {mask.shape} does not fit {shown(target)!r} of shape {shape}")
     return np.asarray(mask.any(axis=tuple(range(count, mask.ndim))))
+
+
+def _on_host(path: Path, entry: Any) -> NDArray[Any]:
+    if is_on_device(entry):
+        raise on_a_gpu(str(shown(path)), entry)
+    return np.asarray(entry)
 
 
 def _hides(target: Path) -> SpecError:

@@ -300,7 +300,7 @@ class ReplayMemory(Writing, Reading, Episodic, Placed):
         functions (give them to `load`), a ``path``, iterators of `epoch` and `chunks`, and that the newest episode
         was still running. Threads wait while a memory is saved; of two processes that save into one folder, one waits.
 
-        MATLAB: ``save``, which writes the file in place.
+        A memory on a GPU is copied to the host to be saved. MATLAB: ``save``, which writes the file in place.
 
         Examples
         --------
@@ -374,7 +374,7 @@ class ReplayMemory(Writing, Reading, Episodic, Placed):
 
         Notes
         -----
-        Reads every byte once. Means are taken in float64.
+        Reads every byte once, on the host. Means are taken in float64.
         """
         with self._lock:
             runs = self._spans(self._oldest, self._next_id)

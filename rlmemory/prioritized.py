@@ -70,7 +70,7 @@ class PrioritizedReplayMemory(Ranked):
     * A new experience gets the largest priority of those that stay when it is appended, and 1 when there is none or it
       is 0; so the largest priority comes down again. Common implementations keep the largest ever seen.
     * Priorities are in RAM, 16 bytes a row and a seventh more (24 with ``weight_normalization="memory"``), also for a
-      memory with a `path`. They are kept through `resize` and pickles; `set` does not change them.
+      memory with a `path` or on a GPU. They are kept through `resize` and pickles; `set` does not change them.
 
     MATLAB: ``rlPrioritizedReplayMemory``. There, only agents update priorities, the exponents begin at 1 and 0.5, and
     sequences are refused.
@@ -215,8 +215,8 @@ class PrioritizedReplayMemory(Ranked):
 
         Notes
         -----
-        Each call is one step of the importance exponent. MATLAB has no counterpart: only its agents can do this.
-        Thread-safe.
+        Each call is one step of the importance exponent. A memory on a GPU takes arrays from there and copies them to
+        the host, which waits for the device. MATLAB has no counterpart: only its agents can do this. Thread-safe.
         """
         ids = as_numeric("id", self._fetched("id", id))
         if ids.dtype.kind == "b":
@@ -247,7 +247,7 @@ class PrioritizedReplayMemory(Ranked):
         Returns
         -------
         float64 array of the shape of `id`, or (len(memory),)
-            A copy.
+            A copy; a NumPy array, also for a memory on a GPU.
 
         Raises
         ------

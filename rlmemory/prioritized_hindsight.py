@@ -12,7 +12,7 @@ class PrioritizedHindsightReplayMemory(HindsightReplayMemory, PrioritizedReplayM
     Parameters
     ----------
     observation, action, capacity, reward_fn, is_done_fn, goals, strategy, goal_samples, relabel
-        As for :class:`HindsightReplayMemory`.
+        As for :class:`HindsightReplayMemory`; the functions get and give NumPy arrays, also for a memory on a GPU.
     **keywords
         As for :class:`PrioritizedReplayMemory`.
 

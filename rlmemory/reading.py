@@ -33,7 +33,7 @@ class Reading(Results):
         -------
         Experience
             With N = ``len(memory)`` rows. Its arrays are cut from one fresh block: a copy, never a view of the
-            memory; one array kept alive keeps the whole block.
+            memory; one array kept alive keeps the whole block. They are `DeviceArray` for a memory on a GPU.
 
         Notes
         -----
@@ -91,7 +91,7 @@ class Reading(Results):
         -------
         Experience
             Arrays of shape ``(*ids.shape, *shape)``, in the order of `ids`; a single id gives arrays without a batch
-            axis. Fresh arrays.
+            axis. Fresh arrays, `DeviceArray` for a memory on a GPU.
 
         Raises
         ------
@@ -130,7 +130,8 @@ class Reading(Results):
         Returns
         -------
         iterator of Experience
-            Over what is stored now: later appends do not show. Each chunk is fresh.
+            Over what is stored now: later appends do not show. Each chunk is fresh, of `DeviceArray` for a memory on a
+            GPU.
 
         Raises
         ------

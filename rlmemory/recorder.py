@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .accept import at_least
+from .arena import Arena
 from .autoreset import autoreset_mode, is_vector
+from .device_array import is_on_device
+from .devices import joined, to_host
 from .errors import MissingKeyError, ShapeError, StructureError
 from .memory import ReplayMemory
+from .placing import lent, working_on
 
 Bools = NDArray[np.bool_]
 
@@ -44,6 +48,10 @@ class Recorder:
     experience and is left out. In SAME_STEP mode the observation that ended an episode is taken from
     ``info["final_obs"]``. Observations are copied, since environments may use their arrays again. TorchRL's collectors
     do this inside; MATLAB's ``train`` as well. Not thread-safe; the memory is.
+
+    Environments on a GPU: a memory there stores their observations and actions without a way through the host. Rewards,
+    ends and masks are copied to the host, which waits for the device. So is everything of a step in which some rows are
+    left out, final observations with those beside them, and all that goes into a memory on the CPU.
 
     Examples
     --------
@@ -103,13 +111,14 @@ class Recorder:
         ShapeError
             When the mask does not have one bool for each environment.
         """
-        rows = np.ones(self._count, np.bool_) if mask is None else np.array(mask)
+        rows = np.ones(self._count, np.bool_) if mask is None else np.array(to_host(mask))
         if rows.shape != (self._count,) or rows.dtype != np.bool_:
             raise ShapeError(f"mask: expected {self._count} bools, got {rows.dtype} of shape {rows.shape}")
+        before = self._copied(observation)
         self._close(rows)
         self._ended &= ~rows
         self._waits = self._by_hand and bool(self._ended.any())
-        self._before = _copied(observation)
+        self._before = before
         self._started = True
 
     def step(
@@ -145,6 +154,7 @@ class Recorder:
             As `ReplayMemory.append` raises them. Nothing is stored then.
         """
         self._check_ready()
+        reward, terminated, truncated = _on_host(reward), _on_host(terminated), _on_host(truncated)
         if not self._vector:
             return self._step_one(action, observation, reward, bool(terminated), bool(truncated))
         ends = np.logical_or(terminated, truncated)
@@ -153,15 +163,18 @@ class Recorder:
         if self._mode == "same_step" and ends.any():
             following = _with_final(observation, _final_of(info), np.flatnonzero(ends))
         rows: Any = slice(None) if real.all() else real
+        stays = rows is not real and self.memory.device != "cpu"  # what is on the GPU, there
 
         def taken(value: Any) -> Any:
-            return _mapped(lambda leaf: np.asarray(leaf)[rows], value)
+            return _mapped(
+                lambda leaf: leaf if stays and is_on_device(leaf) else np.asarray(_on_host(leaf))[rows], value
+            )
 
         ids = self.memory.extend(
             taken(self._before), taken(action), reward=taken(reward), next_observation=taken(following),
             terminated=taken(terminated), truncated=taken(truncated), source=self._sources[rows],
         )  # fmt: skip
-        self._before, self._ended, self._open = _copied(observation), np.array(ends), real & ~ends
+        self._before, self._ended, self._open = self._copied(observation), np.array(ends), real & ~ends
         self._waits = self._by_hand and bool(ends.any())
         return ids
 
@@ -176,6 +189,20 @@ class Recorder:
         self._started = False
 
     # ---- details ----------------------------------------------------------------------------------------------------
+
+    def _copied(self, observation: Any) -> Any:
+        return _mapped(self._copy, observation)
+
+    def _copy(self, leaf: Any) -> Any:
+        """A copy of an array: on the host, or on the memory's GPU for one that is there."""
+        if not is_on_device(leaf):
+            return np.array(leaf)
+        arena = self.memory._arena
+        if isinstance(arena, Arena):
+            return to_host(leaf)
+        with working_on(arena.number):
+            there = lent("observation", leaf, arena.number)
+            return joined([there.reshape(1, *there.shape)], 0)[0]
 
     def _close(self, rows: Bools) -> None:
         for source in self._sources[rows & self._open]:
@@ -196,12 +223,14 @@ class Recorder:
         if self._resets_itself and self._ended[0]:  # this step only reset
             ids = range(first, first)
         else:
+            if self.memory.device == "cpu":
+                action, observation = _mapped(_on_host, action), _mapped(_on_host, observation)
             first = self.memory.append(
                 self._before, action, reward=reward, next_observation=observation, terminated=terminated,
                 truncated=truncated, source=self._source,
             )  # fmt: skip
             ids = range(first, first + 1)
-        self._before = _copied(observation)
+        self._before = self._copied(observation)
         self._ended[0], self._open[0], self._waits = over, bool(ids) and not over, over and self._by_hand
         return ids
 
@@ -209,7 +238,7 @@ class Recorder:
 def _final_of(info: Mapping[str, Any] | None) -> Any:
     if info is None or info.get("final_obs") is None:
         raise MissingKeyError('info: an episode ended in SAME_STEP mode, and info["final_obs"] is missing')
-    return info["final_obs"]
+    return to_host(info["final_obs"])
 
 
 def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
@@ -221,8 +250,8 @@ def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
     return function(value)
 
 
-def _copied(value: Any) -> Any:
-    return _mapped(np.array, value)
+def _on_host(leaf: Any) -> Any:
+    return to_host(leaf) if is_on_device(leaf) else leaf
 
 
 def _with_final(observation: Any, final: Any, rows: NDArray[np.int64]) -> Any:
@@ -231,9 +260,9 @@ def _with_final(observation: Any, final: Any, rows: NDArray[np.int64]) -> Any:
         return {key: _with_final(part, _part(final, key), rows) for key, part in observation.items()}
     if isinstance(observation, tuple):
         return tuple(_with_final(part, _part(final, i), rows) for i, part in enumerate(observation))
-    result = np.array(observation)
+    result = np.array(_on_host(observation))
     for row in rows:
-        result[row] = final[row]
+        result[row] = _on_host(final[row])
     return result
 
 

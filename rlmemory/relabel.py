@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from . import kernels
 from .accept import accept, accept_flag
 from .batch import Batch, Channels, Experience, Generated
-from .errors import ShapeError
+from .device_array import is_on_device
+from .errors import DataTypeError, ShapeError
 from .goals import Goal
 from .memory import ReplayMemory
 from .options import Options
@@ -62,7 +63,9 @@ class Relabelling(ReplayMemory):
         judge = self._judges[1]
         if judge is None:
             return None
-        return accept_flag("is_done_fn", judge(*judged) if goal.size else np.empty(0, np.bool_), (goal.size,))
+        if not goal.size:
+            return np.empty(0, np.bool_)
+        return accept_flag("is_done_fn", _on_host("is_done_fn", judge(*judged)), (goal.size,))
 
     def _write_goals(self, observations: list[Channels], place: tuple[Any, ...], goal: Ints) -> None:
         slots = goal % self._capacity
@@ -79,7 +82,7 @@ class Relabelling(ReplayMemory):
         spec = self._named[self._reward_column][1]
         if not count:
             return np.empty((0, *spec.shape), spec.dtype)
-        given = np.asarray(self._judges[0](*judged))
+        given = np.asarray(_on_host("reward_fn", self._judges[0](*judged)))
         if given.shape != (count, *spec.shape):
             raise ShapeError(
                 f"reward_fn: expected an array of shape {(count, *spec.shape)}, a reward for each experience, "
@@ -193,6 +196,16 @@ class Relabelling(ReplayMemory):
             if row < self._oldest:  # what is generated takes the room of the oldest rows
                 continue
             self._extend_alone(self._generated(self._episode_of(row))[0])
+
+
+def _on_host(name: str, given: Any) -> Any:
+    """What a function of the user's gave back, which has to be on the host."""
+    if is_on_device(given):
+        raise DataTypeError(
+            f"{name}: the function gave back an array on a GPU ({type(given).__name__}). It gets NumPy arrays, also "
+            "for a memory on a GPU, and has to give one back: rlmemory.to_host(x) makes one of its result"
+        )
+    return given
 
 
 def _at(array: NDArray[Any], place: tuple[Any, ...]) -> NDArray[Any]:

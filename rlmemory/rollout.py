@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .accept import at_least
 from .autoreset import is_vector
+from .devices import to_host
 from .memory import ReplayMemory
 from .recorder import Recorder
 
@@ -58,7 +59,7 @@ def record_rollout(
     -----
     When it stops in the middle of an episode, also by an exception, ``memory.end_episode`` says so: what is stored
     next does not continue it. Other threads may store in the meantime, and then some of the ids are theirs. The bar is
-    switched off by ``progress=False``.
+    switched off by ``progress=False``. Environments and policies may work on a GPU: `Recorder` says what is copied.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def record_rollout(
             recorder.step(action, observation, reward, terminated, truncated, info)
             bar.update(1)
             if recorder.waits and number + 1 < count:
-                observation = _reset_ended(env, recorder, np.logical_or(terminated, truncated))
+                observation = _reset_ended(env, recorder, np.logical_or(to_host(terminated), to_host(truncated)))
     return range(begin, memory.next_id)
 
 

@@ -96,7 +96,7 @@ class Sampling(Results):
         -------
         Batch
             Arrays ``(B, *shape)``, or ``(B, k + T, *shape)`` for windows, cut from one fresh block: a copy, never a
-            view of the memory.
+            view of the memory. They are `DeviceArray` for a memory on a GPU.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class Sampling(Results):
         Returns
         -------
         iterator of Batch
-            Over what is stored now: later appends do not show.
+            Over what is stored now: later appends do not show. The arrays are as those of `sample`.
 
         Raises
         ------

@@ -11,7 +11,8 @@ def warmup() -> None:
     """Load numba and compile every kernel, or load them from the cache on disk.
 
     The first sample of a process does this for the kernels that it needs; call `warmup` to have it over before
-    something is timed, or before a process forks. One compilation serves every spec.
+    something is timed, or before a process forks. One compilation serves every spec. These are the kernels of the CPU:
+    those of a GPU are compiled when they are first used.
 
     Examples
     --------

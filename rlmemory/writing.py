@@ -70,6 +70,9 @@ class Writing(Given):
 
         Notes
         -----
+        A memory on a GPU takes arrays of that GPU, of exactly the spec's dtype, without passing them through the host;
+        the reward, the ends and the source are copied to the host as well, which waits for the device.
+
         MATLAB: ``append(buffer, experience)``, with IsDone 1 for `terminated` and 2 for `truncated`.
         Thread-safe.
 
@@ -191,7 +194,7 @@ class Writing(Given):
 
         Notes
         -----
-        Costs one memcpy per field. MATLAB: ``append`` with a struct array. Thread-safe.
+        Costs one memcpy per field; arrays on a GPU as in `append`. MATLAB: ``append`` with a struct array. Thread-safe.
         """
         leaves: tuple[Any, ...] = (observation, action, reward, next_observation)
         code: NDArray[np.uint8]
@@ -312,6 +315,10 @@ class Writing(Given):
             For a field that does not exist.
         ShapeError, StructureError, DataTypeError, ValueNotRepresentableError
             As in `append`. Nothing is changed then.
+
+        Notes
+        -----
+        Arrays on a GPU as in `append`; ids from there are copied to the host.
         """
         known = ("observation", "action", "reward", "next_observation", "terminated", "truncated", "source", "extra")
         for name in fields:

@@ -1,7 +1,8 @@
 """In and out of files: checkpoints, ``.mat`` files, data sets, tables and logs.
 
 A reader gives an :class:`rlmemory.Experience` that ``memory.extend_from`` takes, and `memory_from` makes a memory for
-it. Nothing is loaded before it is used.
+it. Files are read on the host; what is written may be on a GPU, and is copied to the host first. Nothing is loaded
+before it is used.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..accept import accept_flag, accept_source, as_numeric
 from ..batch import Channels, Experience, Generated
+from ..devices import to_host
 from ..errors import ShapeError, StructureError
 from ..memory import ReplayMemory
 from ..specs import NumericSpec
@@ -160,8 +161,10 @@ def episodes_of(experience: Experience) -> list[Ints]:
     """The rows of each episode, in the order of their ends within each source.
 
     An episode ends at an end that was stored, where the next observation is not the observation that follows in the
-    source, and with the last row of the source. Generated rows have no neighbours: each is an episode.
+    source, and with the last row of the source. Generated rows have no neighbours: each is an episode. What is on a GPU
+    is copied to the host.
     """
+    experience = to_host(experience)
     order = np.argsort(experience.source, kind="stable")
     if not order.size:
         return []
@@ -185,6 +188,7 @@ class Summary(NamedTuple):
 
 def summary_of(experience: Experience) -> Summary:
     """Length, return (undiscounted; of a vector reward, the sum of all components) and end of each episode."""
+    experience = to_host(experience)
     episodes = episodes_of(experience)
     last = np.array([rows[-1] for rows in episodes], np.int64)
     kind = np.select(
@@ -202,11 +206,12 @@ def memory_from(experience: Experience, capacity: int | None = None, **keywords:
     Parameters
     ----------
     experience : Experience
-        As the readers of `rlmemory.files` and ``memory.all()`` give it.
+        As the readers of `rlmemory.files` and ``memory.all()`` give it. Arrays on a GPU are copied to the host first.
     capacity : int, optional
         Default: as many as there are experiences.
     **keywords
-        As in :class:`rlmemory.ReplayMemory`, such as `seed`.
+        As in :class:`rlmemory.ReplayMemory`, such as `seed` and `device`; the memory is on the CPU unless that says
+        otherwise.
 
     Returns
     -------
@@ -224,6 +229,7 @@ def memory_from(experience: Experience, capacity: int | None = None, **keywords:
     >>> len(rlm.files.memory_from(log, capacity=100))
     3
     """
+    experience = to_host(experience)
 
     def spec(leaf: Any) -> NumericSpec:
         array = np.asarray(leaf)

@@ -141,7 +141,8 @@ def load(
 
     What is sampled next is what the saved memory would have given. An episode that was running is closed as cut: what
     is appended next begins an episode, as after `end_episode` (a hindsight memory that stores new goals stores none
-    for the part that it has). MATLAB: ``load``.
+    for the part that it has). The memory is on the CPU, wherever the saved one was: ``load(path).to("cuda")`` has it on
+    a GPU. MATLAB: ``load``.
 
     Examples
     --------

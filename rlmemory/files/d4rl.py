@@ -9,6 +9,7 @@ import numpy as np
 
 from ..accept import accept_flag
 from ..batch import Experience
+from ..devices import to_host
 from ..errors import FileFormatError, ReplayMemoryError, StructureError
 from .assembled import Bools, check_rows, differs, experience_of, shifted, take
 from .hdf5 import Group, check_names, created, opened
@@ -124,7 +125,8 @@ def write_d4rl(path: str | os.PathLike[str], experience: Experience) -> None:
     path : path-like
         The file, replaced when all is written.
     experience : Experience
-        With one observation and one action channel. Its rows are written source after source.
+        With one observation and one action channel. Its rows are written source after source. Arrays on a GPU are
+        copied to the host first.
 
     Raises
     ------
@@ -138,6 +140,7 @@ def write_d4rl(path: str | os.PathLike[str], experience: Experience) -> None:
     `next_observations` are written, so nothing is left out when the file is read again; the user's own fields go
     under `infos`. `source` and `id` have no place in the format.
     """
+    experience = to_host(experience)
     for name in ("observation", "action"):
         if not isinstance(getattr(experience, name), np.ndarray):
             raise StructureError(f"{name}: D4RL has one array for it, not several channels; use write_minari")

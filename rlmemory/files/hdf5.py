@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +169,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(where)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def made(folder: Path) -> Iterator[None]:
+    """A folder with those above it; the ones that were not there are removed again when the block fails."""
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for one in new:
+            with suppress(OSError):  # it could not be made, or somebody else has put something there
+                one.rmdir()
+        raise
 
 
 @contextmanager

@@ -38,6 +38,7 @@ def write_mat(
     ----------
     path : path-like
     data : ReplayMemory or Experience
+        Arrays on a GPU are copied to the host.
     form : {"batch", "sequence", "struct", "cell"}, default "batch"
         "batch" and "sequence" are one struct, its channels D x N or D x 1 x N, Reward and IsDone 1 x N or 1 x 1 x N;
         "struct" is an N x 1 struct array and "cell" an N x 1 cell of structs, single experiences. These two take

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..batch import Experience
+from ..devices import to_host
 from ..errors import DataTypeError, ShapeError, SpecError, StructureError
 from ..specs import NumericSpec
 from ..store import Store
@@ -105,12 +106,13 @@ class Origin:
                 for s in spans
             ]
         elif isinstance(data, Experience):
-            channels = [_parts(getattr(data, name)) for name in Experience._fields[:4]]
-            extra = {} if data.extra is None else data.extra
+            given: Experience = to_host(data)
+            channels = [_parts(getattr(given, name)) for name in Experience._fields[:4]]
+            extra = {} if given.extra is None else given.extra
             specs = [[NumericSpec(a.shape[1:], a.dtype) for a in group] for group in channels]
             self.layout = layout_of(specs, {k: NumericSpec(a.shape[1:], a.dtype) for k, a in extra.items()}, dimensions)
-            code = np.where(data.terminated, 1, np.where(data.truncated, 2, 0))
-            source = np.zeros(code.size, np.int32) if data.source is None else data.source
+            code = np.where(given.terminated, 1, np.where(given.truncated, 2, 0))
+            source = np.zeros(code.size, np.int32) if given.source is None else given.source
             self._runs = [Piece([a for group in channels for a in group] + list(extra.values()), code, source)]
         else:
             raise TypeError(f"expected a ReplayMemory or an Experience; got {type(data).__name__}")

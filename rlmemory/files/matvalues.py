@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from ..devices import to_host
 from ..errors import MatFileError, NotAvailableError
 from . import mat73, mat73read, matcheck
 from .matlayout import full_size, stripped
@@ -81,7 +82,8 @@ def write_mat_values(path: str | os.PathLike[str], values: Mapping[str, Any], ve
     ----------
     path : path-like
     values : mapping from name to value
-        Numbers, text, arrays, cells (object arrays), structs (dicts; structured arrays with object fields).
+        Numbers, text, arrays, cells (object arrays), structs (dicts; structured arrays with object fields). Arrays on a
+        GPU are copied to the host.
     version : {"6", "7", "7.3"}
 
     Raises
@@ -120,7 +122,7 @@ def _prepared(value: Any, place: str) -> Any:
         value = cell
     if value is None:
         raise MatFileError(f"{place}: MATLAB has no None; leave it out, or give an empty array")
-    array = np.asarray(value)
+    array = np.asarray(to_host(value))
     if array.dtype.names or array.dtype == object:
         if array.ndim == 0:
             raise MatFileError(f"{place}: a {type(value).__name__} has no counterpart in a .mat file")

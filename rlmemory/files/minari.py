@@ -13,10 +13,11 @@ import numpy as np
 
 from ..accept import accept_flag
 from ..batch import Channels, Experience
+from ..devices import to_host
 from ..errors import FileFormatError, ReplayMemoryError, ShapeError
 from .assembled import Ints, check_rows, episodes_of, experience_of, mapped, named, rows_of, take
 from .extras import shown
-from .hdf5 import Group, check_names, created, opened, put, replacing
+from .hdf5 import Group, check_names, created, made, opened, put, replacing
 
 _FILE = "main_data.hdf5"
 #: The version of Minari whose layout is written; later ones read it.
@@ -158,7 +159,8 @@ def write_minari(path: str | os.PathLike[str], experience: Experience, *, progre
         A folder, in which ``data/main_data.hdf5`` and ``data/metadata.json`` are made or replaced; or the HDF5 file
         alone, by a name that ends in .hdf5 or .h5.
     experience : Experience
-        Its rows are written source after source, one group for each episode.
+        Its rows are written source after source, one group for each episode. Arrays on a GPU are copied to the host
+        first.
     progress : bool, keyword-only, default False
         Show a bar while it writes, if the standard error is a terminal and tqdm is installed.
 
@@ -174,21 +176,36 @@ def write_minari(path: str | os.PathLike[str], experience: Experience, *, progre
     The format keeps T + 1 observations for T actions, so an episode also ends where a next observation is not the
     observation that follows. The spaces in metadata.json are boxes without limits, of the arrays' shapes and dtypes.
     The user's own fields go under `infos`, with zeros for the reset. `source` and `id` have no place in the format.
-    Each file is written under another name and then takes its place.
+    Each file is written under another name and then takes its place, when both are complete: a call that fails leaves
+    no file and no folder that was not there before.
     """
+    experience = to_host(experience)
     for field in ("observation", "action", "extra"):
         check_names(field, getattr(experience, field))
     where = Path(path)
-    alone = where.suffix in _SUFFIXES
-    folder = where.parent if alone else where / "data"
-    folder.mkdir(parents=True, exist_ok=True)
     episodes = episodes_of(experience)
-    with created(where if alone else folder / _FILE) as file:
+    if where.suffix in _SUFFIXES:
+        with made(where.parent):
+            _write(where, experience, episodes, progress)
+        return
+    folder = where / "data"
+    target, fresh = folder / _FILE, not (folder / _FILE).exists()
+    with made(folder):
+        try:
+            with replacing(folder / "metadata.json") as temporary:  # takes its place after the other file, at once
+                temporary.write_text(json.dumps(_metadata(where.name, experience, len(episodes))), "utf-8")
+                _write(target, experience, episodes, progress)
+        except BaseException:
+            if fresh:
+                target.unlink(missing_ok=True)
+            raise
+
+
+def _write(path: Path, experience: Experience, episodes: list[Ints], progress: bool) -> None:
+    """The HDF5 file."""
+    with created(path) as file:
         for number, rows in enumerate(shown(episodes, progress, "writing episodes", len(episodes))):
             _put_episode(file.create_group(f"episode_{number}"), number, take_rows(experience, rows))
-    if not alone:
-        with replacing(folder / "metadata.json") as temporary:
-            temporary.write_text(json.dumps(_metadata(where.name, experience, len(episodes))), "utf-8")
 
 
 def take_rows(experience: Experience, rows: Ints) -> Experience:

@@ -65,9 +65,9 @@ class LastActionObservation(gym.Wrapper, gym.utils.RecordConstructorArgs):
     -----
     TorchRL's counterpart is the transform ``LastAction``; its entry has no limits, while this one keeps those of the
     action. The action is copied, so a caller may use its array again. An action of another shape, or one that would
-    change in the space's dtype, raises before the environment takes a step. Around Gymnasium's ``Autoreset``, the step
-    that only resets gives the default. `env.action_space` and the inner environment stay as they are, and
-    ``gymnasium.make(env.spec)`` builds it again.
+    change in the space's dtype, raises before the environment takes a step; so does one on a GPU. Around Gymnasium's
+    ``Autoreset``, the step that only resets gives the default. `env.action_space` and the inner environment stay as
+    they are, and ``gymnasium.make(env.spec)`` builds it again.
 
     Examples
     --------

@@ -46,7 +46,8 @@ class LastActionObservation(gym.vector.VectorWrapper, gym.utils.RecordConstructo
     observation, beside which stands the default, for that row only. In SAME_STEP the returned row is the reset
     observation already and has the default, and each of ``info["final_obs"]`` gets the action that led to it. In
     DISABLED, and in ``reset`` anywhere, ``options["reset_mask"]`` says which rows get the default; the others keep
-    theirs, and the caller's dict stays as it is. TorchRL's transform does the same with its ``_reset`` mask.
+    theirs, and the caller's dict stays as it is. TorchRL's transform does the same with its ``_reset`` mask. Actions
+    and ends are needed on the host.
 
     Examples
     --------

@@ -311,3 +311,68 @@ def test_real_trajectories_go_through_both_formats(shared_fixtures, tmp_path):
     write_d4rl(tmp_path / "set.hdf5", whole)
     assert_same(read_minari(tmp_path / "set"), whole)
     assert_same(read_d4rl(tmp_path / "set.hdf5"), whole)
+
+
+# ---- writing that fails ---------------------------------------------------------------------------------------------
+
+
+def everything(folder: Path) -> dict[str, bytes | None]:
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
+
+
+FAULTS = {"episodes_of": 1, "_put_episode": 2, "_metadata": 1, "put": 3, "created": 1}
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+@pytest.mark.parametrize("name", ["set", "deep/er/set", "deep/x.hdf5"])
+@pytest.mark.parametrize("error", [OSError("full"), rlm.NotAvailableError("no h5py"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("there", [False, True])
+def test_a_failed_write_of_minari_leaves_what_was_there(fault, name, error, there, tmp_path, monkeypatch):
+    from rlmemory.files import minari as module
+
+    if fault == "_metadata" and name.endswith(".hdf5"):
+        pytest.skip("a file alone has none")
+    rows = read_minari(minari(tmp_path / "from.hdf5", [episode(2), episode(3)]))
+    target = tmp_path / "in" / name
+    if there:
+        write_minari(target, rows)
+    before, calls, usual = everything(tmp_path), [], getattr(module, fault)
+
+    def failing(*given, **keywords):
+        calls.append(given)
+        if len(calls) >= FAULTS[fault]:
+            raise error
+        return usual(*given, **keywords)
+
+    monkeypatch.setattr(module, fault, failing)
+    with pytest.raises(type(error)):
+        write_minari(target, rows._replace(reward=-rows.reward))
+    assert everything(tmp_path) == before
+    monkeypatch.undo()
+    write_minari(target, rows)
+    assert_same(read_minari(target), rows)
+
+
+@pytest.mark.parametrize("blocked", ["metadata.json", "main_data.hdf5"])
+def test_a_name_that_is_taken_by_a_folder_leaves_no_half_of_a_set(blocked, tmp_path):
+    rows = read_minari(minari(tmp_path / "from.hdf5", [episode(2)]))
+    (tmp_path / "set" / "data" / blocked).mkdir(parents=True)
+    before = everything(tmp_path)
+    with pytest.raises(OSError, match=blocked):
+        write_minari(tmp_path / "set", rows)
+    assert everything(tmp_path) == before
+
+
+def test_what_others_put_into_a_new_folder_meanwhile_stays(tmp_path, monkeypatch):
+    from rlmemory.files import minari as module
+
+    rows = read_minari(minari(tmp_path / "from.hdf5", [episode(2)]))
+
+    def failing(*_):
+        (tmp_path / "set" / "theirs").touch()
+        raise OSError
+
+    monkeypatch.setattr(module, "_put_episode", failing)
+    with pytest.raises(OSError):  # noqa: PT011
+        write_minari(tmp_path / "set", rows)
+    assert list((tmp_path / "set").rglob("*")) == [tmp_path / "set" / "theirs"]
