@@ -13,7 +13,7 @@ import numpy as np
 
 from .accept import at_least, one_source
 from .batch import Batch, Channels, Experience, Generated
-from .device_array import is_on_device
+from .borrowed import is_on_device
 from .errors import EmptyMemoryError
 from .goals import GoalCondition, parse_goals
 from .options import Options

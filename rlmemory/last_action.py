@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .accept import as_numeric, cast_exactly, on_a_gpu
 from .action_specs import specs_of
-from .device_array import is_on_device
+from .borrowed import is_on_device
 from .errors import MissingKeyError, ShapeError, SpecError, StructureError
 from .fill import Fill, Shape
 from .keys import Key, Path, as_path, as_paths, check_pairs, find, leaves, need, put, shown

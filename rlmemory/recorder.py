@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .accept import at_least
 from .arena import Arena
 from .autoreset import autoreset_mode, is_vector
-from .device_array import is_on_device
+from .borrowed import is_on_device
 from .devices import joined, to_host
 from .errors import MissingKeyError, ShapeError, StructureError
 from .memory import ReplayMemory

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from . import kernels
 from .accept import accept, accept_flag
 from .batch import Batch, Channels, Experience, Generated
-from .device_array import is_on_device
+from .borrowed import is_on_device
 from .errors import DataTypeError, ShapeError
 from .goals import Goal
 from .memory import ReplayMemory
