@@ -19,7 +19,7 @@ import jax, torch
 print(f"torch {torch.__version__}, jax {jax.__version__}")
 PYTHON
 # -rs names whatever is skipped, and nothing may be: both libraries are here.
-out=$(JAX_PLATFORMS=cpu "$folder/bin/python" -m pytest -rs tests/files/test_array_libraries.py | tee /dev/stderr)
+out=$(JAX_PLATFORMS=cpu "$folder/bin/python" -m pytest -rs tests/files/test_array_libraries.py | tee >(cat >&2))
 if grep -q skipped <<<"$out"; then
   echo 'a test was skipped, and both libraries are here' >&2
   exit 1
