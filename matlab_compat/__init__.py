@@ -11,11 +11,12 @@ What is mirrored, what differs and what is missing: ``python -m matlab_compat.co
 
 from .arrays import dims, dlarray, extractdata, finddim, stripdims
 from .cells import Cell
-from .device import gather, gpuArray
+from .device import gpuArray
 from .extensions import merge, toBatchFirst, unbatch
 from .fields import fieldnames, hcat, isfield, numel
 from .files import load, loadExperiences, save, saveExperiences
 from .functions import append, getActionInfo, getObservationInfo, reset, resize, validateExperience
+from .gathering import gather
 from .hindsight import (
     generateHindsightExperiences,
     rlHindsightPrioritizedReplayMemory,

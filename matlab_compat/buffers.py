@@ -27,9 +27,9 @@ class Buffer:
         What `make` takes as well.
     """
 
-    __slots__ = ("_action_info", "_observation_info", "_reader", "_unread", "memory")
+    __slots__ = ("_action_info", "_memory", "_observation_info", "_reader", "_unread")
 
-    memory: rlm.ReplayMemory
+    _memory: rlm.ReplayMemory
     #: Whether `sample` gives sequences.
     _sequences: ClassVar[bool] = True
 
@@ -47,6 +47,22 @@ class Buffer:
             *arguments,
             **options,
         )
+
+    @property
+    def memory(self) -> rlm.ReplayMemory:
+        """The memory of rlmemory underneath; one that is assigned must be on the host."""
+        return self._memory
+
+    @memory.setter
+    def memory(self, value: rlm.ReplayMemory) -> None:
+        if not isinstance(value, rlm.ReplayMemory):
+            raise TypeError(f"memory: an rlmemory.ReplayMemory was expected; got {type(value).__name__}")
+        if value.device != "cpu":
+            raise rlm.NotAvailableError(
+                f"memory: it is on {value.device}, and a MATLAB buffer is on the host; ReturnGpuArray=True gives what "
+                "is drawn there, and a memory there is used as an rlmemory.ReplayMemory, without this interface"
+            )
+        self._memory = value
 
     @property
     def MaxLength(self) -> int:

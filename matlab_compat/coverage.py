@@ -47,8 +47,10 @@ DIFFERENCES: dict[int, str] = {
     9: "`dlarray` has no automatic differentiation. `ReturnDlarray` gives arrays without labels, and two labelled "
     "arrays need the same labels to be combined.",
     10: "`gpuArray` and `ReturnGpuArray` need a CUDA device and raise an error without one; a host array is never "
-    "given instead. What they give is for CuPy, PyTorch or JAX to take: there is no arithmetic on it, and `append` and "
-    "`save` take what `gather` brings back.",
+    "given instead. What they give is for CuPy, PyTorch or JAX to take: there is no arithmetic on it. The buffers "
+    "themselves are on the host: `ReturnGpuArray` copies to the GPU, and `append`, `validateExperience`, `save` and "
+    "`updatePriorities` copy from it. `gather` takes structs and cells too; `unbatch`, `toBatchFirst` and "
+    "`splitTrajectories` need what it brings back.",
     11: "`sample` draws from a generator of the buffer's own, set by the option Seed, not from a global one.",
     12: "An option given twice is an error. `mode` is another name of ConcatenateMode, as MATLAB's page uses both.",
     13: "A 1-D array of n numbers stands for a channel [n 1] or [1 n], a number for [1 1].",
@@ -75,7 +77,7 @@ DIFFERENCES: dict[int, str] = {
 
 _OUTPUT = (
     Option("ReturnDlarray", "mirrored", "false"),
-    Option("ReturnGpuArray", "differs", "false; true needs a CUDA device"),
+    Option("ReturnGpuArray", "differs", "false; true copies to a CUDA device and needs one"),
 )
 _SPEC = (
     Option("Name", "mirrored", '""'),
@@ -107,7 +109,7 @@ _MEMORY, _FUNCTION, _SPECS, _DATA, _ARRAYS, _FILES = (
 
 ROWS: tuple[Row, ...] = (
     Row("rlReplayMemory", _MEMORY, "R2022a", "mirrored", "`(obsInfo, actInfo[, maxLength])`; `buffer.memory` is the "
-        "rlmemory object", (11,), _LENGTHS),
+        "rlmemory object, on the host", (11,), _LENGTHS),
     Row("rlPrioritizedReplayMemory", _MEMORY, "R2022b", "differs", "`(obsInfo, actInfo[, maxLength])`", (11, 18, 19), (
             *_PRIORITIES, *_LENGTHS,
         )),
@@ -143,7 +145,7 @@ ROWS: tuple[Row, ...] = (
     Row("unbatch", _FUNCTION, "", "extension", "`(batch)`: a batch or a sequence as single experiences"),
     Row("merge", _FUNCTION, "", "extension", "`(buffer, other)`: everything of another buffer, with its sources"),
     Row("toBatchFirst", _FUNCTION, "", "extension", "`(batch)`: the arrays as Python's networks want them, (B, …)"),
-    Row("updatePriorities", _FUNCTION, "", "extension", "`(buffer, ids, priorities)`", (23, 24)),
+    Row("updatePriorities", _FUNCTION, "", "extension", "`(buffer, ids, priorities)`", (18, 19)),
     Row("splitTrajectories", _FUNCTION, "", "extension", "`(experience)`: trajectories side by side, "
         "D×B×T, with zeros after their ends", (), (Option("nargout", "extension", "1; 2 adds Mask, 1×B×T"),)),
     Row("rlNumericSpec", _SPECS, "R2019a", "differs", "`(dimension)`", (16,), (
@@ -165,7 +167,8 @@ ROWS: tuple[Row, ...] = (
     Row("stripdims", _ARRAYS, "R2019b", "mirrored", "`(x)`"),
     Row("extractdata", _ARRAYS, "R2019b", "mirrored", "`(x)`"),
     Row("gpuArray", _ARRAYS, "", "differs", "`(X)`; an array or a dlarray", (10,)),
-    Row("gather", _ARRAYS, "", "mirrored", "`(X)`; of any library; host arrays stay as they are"),
+    Row("gather", _ARRAYS, "", "mirrored", "`(X, …)`; of any library, and, an extension, within structs and cells; "
+        "what is on the host stays as it is"),
     Row("save", _FILES, "", "differs", '`("x.mat"[, "-v7.3"], name=value)`; "-v6", "-v7" (default), "-v7.3"', (23,)),
     Row("load", _FILES, "", "differs", "`(filename[, variables])` gives a struct; versions 6, 7 and 7.3", (23, 24)),
     Row("saveExperiences", _FILES, "", "extension", "`(filename, buffer)`: what `allExperiences` gives, as a .mat file",

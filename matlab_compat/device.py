@@ -1,4 +1,4 @@
-"""`gpuArray` and `gather`: to a GPU and back."""
+"""`gpuArray`, and what is on a GPU: one array at a time. `gather` is in gathering.py."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import rlmemory as rlm
 from .arrays import dlarray
 from .cells import Cell
 from .structs import struct
+
+_CUDA = (2, 13)  # DLPack's numbers for CUDA memory, plain and managed
 
 
 def gpuArray(X: Any) -> Any:
@@ -38,7 +40,7 @@ def gpuArray(X: Any) -> Any:
     Notes
     -----
     MATLAB counterpart: ``gpuArray``. There is no arithmetic on it: CuPy, PyTorch and JAX take it without a copy, as in
-    ``torch.from_dlpack(x)``; `gather` brings it back.
+    ``torch.from_dlpack(x)``; `gather` brings it back. Structs of arrays there come from ``ReturnGpuArray=True``.
 
     Examples
     --------
@@ -61,41 +63,38 @@ def gpuArray(X: Any) -> Any:
 def _numbers(X: Any) -> Any:
     what = type(X).__name__
     if not isinstance(X, (struct, Cell, Mapping)):
-        array = np.asarray(X)
+        try:
+            array = np.asarray(X)
+        except (ValueError, TypeError) as error:  # unlike sizes, or entries that are on a GPU
+            raise rlm.DataTypeError(f"{_EXPECTED} {what} that is no array ({error}); {_SINGLY}") from error
         if array.dtype.kind in "biufc":
             return array
         what += f" of {array.dtype}"
-    raise rlm.DataTypeError(f"gpuArray: expected an array of numbers, got a {what}; give its arrays, one by one")
+    raise rlm.DataTypeError(f"{_EXPECTED} {what}; {_SINGLY}")
+
+
+_EXPECTED, _SINGLY = "gpuArray: expected an array of numbers, got a", "give its arrays, one by one"
 
 
 def on_gpu(X: Any) -> bool:
-    """Whether something is an array on a GPU, or a dlarray around one."""
-    return hasattr(X._data if isinstance(X, dlarray) else X, "__cuda_array_interface__")
-
-
-def gather(X: Any) -> Any:
-    """Bring an array from a GPU to the host.
-
-    Parameters
-    ----------
-    X : dlarray, array on a GPU of any library, or anything else
-
-    Returns
-    -------
-    ndarray, a copy, for an array on a GPU; a dlarray of it, with its labels, for a dlarray around one; whatever is on
-    the host already, as it is
-
-    Notes
-    -----
-    MATLAB counterpart: ``gather``.
-
-    Examples
-    --------
-    >>> gather(np.arange(3.0))
-    array([0., 1., 2.])
-    """
+    """Whether something is an array on a GPU, of any library, or a dlarray around one."""
     if isinstance(X, dlarray):
-        return dlarray(gather(X._data), X._labels) if on_gpu(X) else X
-    if hasattr(X, "copy_to_host"):
-        return X.copy_to_host()
-    return X if isinstance(X, (Mapping, tuple)) else rlm.to_host(X)
+        X = X._data
+    if isinstance(X, (np.ndarray, np.generic, int, float, str)):
+        return False
+    try:
+        if hasattr(X, "__cuda_array_interface__"):
+            return True
+    except RuntimeError:  # PyTorch's word for a tensor there that requires grad; `fetched` passes it on
+        return True
+    where = getattr(X, "__dlpack_device__", None)
+    return where is not None and where()[0] in _CUDA
+
+
+def fetched(X: Any) -> Any:
+    """An array on a GPU, or a dlarray around one, copied to the host; anything else as it is."""
+    if not on_gpu(X):
+        return X
+    if isinstance(X, dlarray):
+        return dlarray(fetched(X._data), X._labels)
+    return X.copy_to_host() if hasattr(X, "copy_to_host") else rlm.to_host(X)

@@ -37,6 +37,8 @@ def unbatch(batch: Any) -> struct:
     ------
     rlmemory.StructureError
         When a field is missing, or `batch` has several elements.
+    rlmemory.DataTypeError
+        When arrays of `batch` are on a GPU: give ``gather(batch)``.
     rlmemory.ShapeError
         When Reward is neither 1-by-N nor 1-by-1-by-N, or another field does not have N experiences.
 
@@ -114,14 +116,20 @@ def _one_record(function: str, batch: Any) -> Any:
     missing = [field for field in FIELDS if field not in records[0]]
     if missing:
         raise rlm.StructureError(f"{function}: the struct has no field {', '.join(missing)}")
+    return on_host(function, records[0])
+
+
+def on_host(function: str, record: Any) -> Any:
+    """The same record, or an error that names a field whose arrays are on a GPU."""
     for field in FIELDS:
-        value = records[0][field]
-        if on_gpu(value) or (isinstance(value, (list, tuple)) and any(map(on_gpu, value))):
+        value = record[field]
+        cell = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object)
+        if any(map(on_gpu, cell_entries(value))) if cell else on_gpu(value):
             raise rlm.DataTypeError(
-                f"{function}: {field} is on a GPU, and is needed on the host; gather(x) brings an array back, and "
-                "ReturnGpuArray=False keeps them there"
+                f"{function}: {field} is on a GPU, and is needed on the host: {function}(gather(x)) brings the whole "
+                "struct back, and ReturnGpuArray=False leaves it there"
             )
-    return records[0]
+    return record
 
 
 def merge(buffer: Buffer, other: Buffer) -> None:
@@ -191,6 +199,8 @@ def toBatchFirst(batch: Any) -> rlm.Experience | rlm.Batch:
     ------
     rlmemory.StructureError
         When a field is missing, or `batch` has several elements.
+    rlmemory.DataTypeError
+        When arrays of `batch` are on a GPU: give ``gather(batch)``.
 
     Notes
     -----

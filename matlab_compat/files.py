@@ -14,6 +14,7 @@ import rlmemory as rlm
 from .arrays import dlarray
 from .buffers import Buffer, checked
 from .cells import Cell
+from .gathering import gather
 from .options import anything, name_value, one_of
 from .reading import translated
 from .structs import from_rows, rows_of, struct
@@ -32,7 +33,8 @@ def save(filename: str | os.PathLike[str], *version: str, **variables: Any) -> N
     *version : str, default "-v7"
         "-v6" (not compressed), "-v7" or "-v7.3" (HDF5, for variables of 2 GiB and more; needs h5py).
     **variables
-        By the names that they get: structs, struct arrays, cells, arrays, numbers, text.
+        By the names that they get: structs, struct arrays, cells, arrays, numbers, text. Arrays on a GPU are
+        copied to the host, also those within structs and cells.
 
     Returns
     -------
@@ -67,7 +69,7 @@ def save(filename: str | os.PathLike[str], *version: str, **variables: Any) -> N
         raise ValueError(f'save: expected "-v6", "-v7" or "-v7.3" behind the file name, got {given}')
     if not variables:
         raise ValueError('save: nothing to save; name the variables, as in save("x.mat", experience=experience)')
-    values = {name: _outward(value, name) for name, value in variables.items()}
+    values = {name: _outward(gather(value), name) for name, value in variables.items()}
     rlm.files.write_mat_values(_with_suffix(filename), values, version[0] if version else "7")
 
 

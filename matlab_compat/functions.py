@@ -9,6 +9,7 @@ import numpy as np
 import rlmemory as rlm
 
 from .buffers import Buffer, checked
+from .gathering import in_columns
 from .generated import standing_alone
 from .options import whole
 from .reading import elements, numbered, sources, translated
@@ -25,7 +26,8 @@ def append(buffer: Buffer, experience: Any, dataSourceID: Any = 0) -> None:
     experience : struct, dict, list of these, or the structured array that ``scipy.io.loadmat`` gives
         One experience an element, in time order, with the fields Observation, Action, NextObservation (cells with
         one array a channel), Reward and IsDone (scalars; 0 running, 1 ended by the environment, 2 by the maximum
-        episode length). An array of n numbers stands for a Dimension [n 1] or [1 n].
+        episode length). An array of n numbers stands for a Dimension [n 1] or [1 n]. Arrays on a GPU, as
+        ``ReturnGpuArray=True`` gives them, are copied to the host.
     dataSourceID : int or sequence of int, default 0
         Which environment or worker it came from: one number, or one for each experience; 0 or more.
 
@@ -62,7 +64,7 @@ def append(buffer: Buffer, experience: Any, dataSourceID: Any = 0) -> None:
     if alone is not None:
         _append_alone(buffer, alone, dataSourceID)
         return
-    records = elements(experience)
+    records = elements(in_columns(experience))
     count = len(records)
     source = sources(dataSourceID, count)
     if count == 0:
@@ -100,7 +102,7 @@ def validateExperience(buffer: Buffer, experience: Any) -> None:
     ----------
     buffer : rlReplayMemory
     experience : struct, dict, list of these, or the structured array that ``scipy.io.loadmat`` gives
-        As for `append`.
+        As for `append`; arrays on a GPU are copied to the host.
 
     Returns
     -------
@@ -132,7 +134,7 @@ def validateExperience(buffer: Buffer, experience: Any) -> None:
     rlmemory.errors.ShapeError: Observation[0]: 3×1 came, 2×1 was expected (the Dimension of that channel)
     """
     reader = checked("validateExperience", buffer)._reader
-    records = elements(experience)
+    records = elements(in_columns(experience))
     if len(records) == 1:
         reader.one(records[0])
     for number, record in enumerate(records if len(records) > 1 else ()):

@@ -50,7 +50,8 @@ class rlReplayMemory(Memory):
     -------
     rlReplayMemory
         A handle, passed by reference. ``MaxLength`` and ``Length`` are read-only; ``memory`` is the
-        ``rlmemory.ReplayMemory`` underneath, where one channel is an array and several are a tuple.
+        ``rlmemory.ReplayMemory`` underneath, where one channel is an array and several are a tuple. It is on the host,
+        and one on a GPU cannot be assigned: `sample` with ReturnGpuArray copies there what was drawn.
 
     Raises
     ------

@@ -9,6 +9,7 @@ import numpy as np
 import rlmemory as rlm
 
 from .buffers import checked
+from .device import fetched
 from .memories import REWARD_TYPES, Memory, constructor, max_length
 from .options import between, whole
 
@@ -27,7 +28,8 @@ def updatePriorities(buffer: Prioritized, ids: Any, priorities: Any) -> int:
     ids : int array (1, B) or of any other shape of B numbers
         The fourth output of `sample`. Of an id given twice, the last priority stays.
     priorities : array, dlarray or sequence of B numbers from 0 up
-        In the order of `ids`, as a row or a column.
+        In the order of `ids`, as a row or a column. Both may be on a GPU, as `sample` gives the ids with
+        ReturnGpuArray: they are copied to the host.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def updatePriorities(buffer: Prioritized, ids: Any, priorities: Any) -> int:
     if not isinstance(buffer, Prioritized):
         name = type(checked("updatePriorities", buffer)).__name__
         raise TypeError(f"updatePriorities: a prioritized memory was expected; {name} draws without priorities")
-    rows, given = np.asarray(ids), np.asarray(priorities)
+    rows, given = np.asarray(fetched(ids)), np.asarray(fetched(priorities))
     if rows.size != given.size:
         raise rlm.ShapeError(f"updatePriorities: {given.size} priorities came for {rows.size} ids")
     return buffer.memory.update_priorities(rows.ravel(), given.ravel())

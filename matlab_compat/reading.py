@@ -13,6 +13,7 @@ import rlmemory as rlm
 
 from .cells import Cell
 from .channels import Channel, core_shape, is_vector_of
+from .device import fetched
 from .display import class_name, size_text
 from .structs import rows_of, struct
 
@@ -113,7 +114,7 @@ def sources(value: Any, count: int) -> Any:
     """The dataSourceID of each of `count` experiences, checked: one for all, or one for each; None for source 0."""
     if type(value) is int and value >= 0:
         return value or None
-    given = np.asarray(value)
+    given = np.asarray(fetched(value))
     whole = given.dtype.kind in "iu" or (given.dtype.kind == "f" and bool((given == np.floor(given)).all()))
     if not whole or bool((given < 0).any()):
         raise rlm.ValueNotRepresentableError(f"dataSourceID: expected whole numbers from 0 up, got {value!r}")
@@ -182,7 +183,7 @@ def _as_array(value: Any, place: str, number: int | None) -> NDArray[Any]:
     if isinstance(value, np.ma.MaskedArray):
         raise rlm.DataTypeError(f"{_where(number)}{place}: a masked array would lose its mask; give x.filled(...)")
     try:
-        return np.asarray(value)
+        return np.asarray(fetched(value))
     except (ValueError, TypeError) as error:
         raise rlm.ShapeError(f"{_where(number)}{place}: cannot be read as one array ({error})") from error
 
@@ -222,7 +223,7 @@ def _code(value: Any, number: int | None) -> int:
     if code in (0, 1, 2):
         return int(code)
     raise rlm.ValueNotRepresentableError(
-        f"{_where(number)}IsDone: {value!r} came; expected 0 (running), 1 (ended by the environment) or "
+        f"{_where(number)}IsDone: {fetched(value)!r} came; expected 0 (running), 1 (ended by the environment) or "
         "2 (ended by the maximum episode length)"
     )
 

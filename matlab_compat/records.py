@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,11 +89,23 @@ class MadeRecord(Records):
         return {name: self.get(row, name) for name in self.fields}
 
 
-class Column(Protocol):
-    """One field of many experiences: gives the value of a row."""
+class Column(NamedTuple):
+    """One field of many experiences: gives the value of a row.
+
+    Attributes
+    ----------
+    arrays : sequence of arrays
+        What the values are cut from; one for Reward and IsDone, one a channel for the others.
+    cut : callable
+        Takes `arrays` and a row, and gives the value.
+    """
+
+    arrays: Sequence[Any]
+    cut: Callable[[Sequence[Any], int], Any]
 
     def __call__(self, row: int, /) -> Any:
         """The value in that row."""
+        return self.cut(self.arrays, row)
 
 
 class LazyRecords(Records):
@@ -132,6 +144,23 @@ class LazyRecords(Records):
             self._columns = load()
             self._load = None  # and with it goes the hold on the memory
         return self._columns
+
+    def changed(self, change: Callable[[Any], Any]) -> LazyRecords:
+        """The same rows with `change` made to each array, and to what was assigned; these ones if it changes nothing.
+
+        It must give an array back itself where there is nothing to change.
+        """
+        columns = {name: column._replace(arrays=[*map(change, column.arrays)]) for name, column in self.load().items()}
+        result = LazyRecords(self.fields, self._count, lambda: columns)
+        result._changed = {key: change(value) for key, value in self._changed.items()}
+        result.rows = [{name: change(value) for name, value in row.items()} for row in self.rows]
+        before, after = self._values(), result._values()
+        return self if all(a is b for a, b in zip(before, after, strict=True)) else result
+
+    def _values(self) -> list[Any]:
+        """Every array, and every value that was assigned."""
+        arrays = [array for column in self.load().values() for array in column.arrays]
+        return [*arrays, *self._changed.values(), *(value for row in self.rows for value in row.values())]
 
     def get(self, row: int, name: str) -> Any:
         """One field of one row, made now unless it was assigned."""

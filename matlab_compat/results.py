@@ -148,14 +148,13 @@ def _still_there(memory: rlm.ReplayMemory, ids: range) -> rlm.Experience:
 def _cells(channels: Any, specs: tuple[Channel, ...], out: Output) -> Column:
     # Entry i of each is what element i holds: a view with the full Dimension.
     columns = [out.move(array)[channel.ones] for array, channel in zip(leaves(channels), specs, strict=True)]
-    return lambda row: Cell([out.wrap(column[row]) for column in columns])
+    return Column(columns, lambda columns, row: Cell([out.wrap(column[row]) for column in columns]))
 
 
 def _scalars(column: NDArray[Any], out: Output) -> Column:
     if out == PLAIN:
-        return lambda row: column[row]
-    moved = out.move(column)
-    return lambda row: out.wrap(moved[row].reshape(1, 1))
+        return Column([column], lambda columns, row: columns[0][row])
+    return Column([out.move(column)], lambda columns, row: out.wrap(columns[0][row].reshape(1, 1)))
 
 
 def from_columns(columns: Mapping[str, list[NDArray[Any]] | NDArray[Any]], count: int) -> struct:
@@ -171,4 +170,4 @@ def from_columns(columns: Mapping[str, list[NDArray[Any]] | NDArray[Any]], count
 
 
 def _last_axis_cells(columns: list[NDArray[Any]]) -> Column:
-    return lambda row: Cell([column[..., row] for column in columns])
+    return Column(columns, lambda columns, row: Cell([column[..., row] for column in columns]))

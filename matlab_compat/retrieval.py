@@ -38,7 +38,10 @@ def allExperiences(
     ReturnDlarray : bool, default False
         Whether the fields are dlarrays, without labels.
     ReturnGpuArray : bool, default False
-        Whether the arrays are on a GPU, as `gpuArray` gives them; with `ReturnDlarray` dlarrays around such.
+        Whether the arrays are copied to a GPU, as `gpuArray` gives them; with `ReturnDlarray` dlarrays around such. The
+        memory itself is on the host. Each field is copied when it is first read, in "none" all fields at once.
+        `append`, `validateExperience` and `save` take such structs, `gather` brings them back whole; `unbatch`,
+        `toBatchFirst` and `splitTrajectories` need that.
 
     Returns
     -------
@@ -129,7 +132,8 @@ def sample(
     DataSourceID : int, default -1
         Only experiences of this source; -1: of all.
     ReturnDlarray, ReturnGpuArray : bool, default False
-        As for `allExperiences`. Mask, weights and ids are on the GPU as well, and never dlarrays.
+        As for `allExperiences`. With `ReturnGpuArray` mask, weights and ids are on the GPU as well; they are never
+        dlarrays. The draw is the same, and `updatePriorities` takes the ids as they are.
     nargout : int, default 1
         How many outputs to return.
 

@@ -11,7 +11,7 @@ import rlmemory as rlm
 
 from .buffers import Buffer
 from .cells import Cell
-from .extensions import cell_entries, columns_of
+from .extensions import cell_entries, columns_of, on_host
 from .layout import row
 from .options import name_value, whole
 from .reading import BATCHED_FIELDS, FIELDS, elements
@@ -45,6 +45,8 @@ def splitTrajectories(experience: Any, *, nargout: int = 1) -> Any:
     ------
     rlmemory.StructureError, rlmemory.ShapeError
         When a field is missing or does not have as many experiences as Reward.
+    rlmemory.DataTypeError
+        When arrays of `experience` are on a GPU: give ``gather(experience)``.
     ValueError
         When `nargout` is neither 1 nor 2.
 
@@ -90,6 +92,7 @@ def _stacked(experience: Any) -> dict[str, Any]:
         missing = [name for name in FIELDS if name not in record]
         if missing:
             raise rlm.StructureError(f"splitTrajectories: experience[{number}] has no field {', '.join(missing)}")
+        on_host("splitTrajectories", record)
     columns: dict[str, Any] = {}
     for name in FIELDS:
         if name in _CELLS:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import matlab_compat as mc
 import rlmemory as rlm
 
-from .helpers import filled
+from .helpers import filled, page_specs
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_without_a_device_nothing_pretends_to_be_on_one(call: Any) -> None:
 
 @pytest.mark.parametrize("value", [mc.struct(a=1), mc.Cell([1, 2]), {"a": np.zeros(2)}, "text", [[1, 2], [3]], None])
 def test_a_gpu_array_is_made_of_numbers_only(value: Any) -> None:
-    with pytest.raises((rlm.DataTypeError, ValueError)):
+    with pytest.raises(rlm.DataTypeError, match=r"gpuArray: expected an array of numbers, got a \w+.* one by one"):
         mc.gpuArray(value)
 
 
@@ -191,3 +191,68 @@ def test_gather_brings_back_and_leaves_the_host_alone() -> None:
     back = mc.gather(mc.dlarray(DeviceArray(), "CB"))
     assert mc.dims(back) == "CB"
     assert mc.extractdata(back).tolist() == [[1.0, 1.0]] * 3
+
+
+def entries(container: Any) -> list[Any]:
+    return list(container.values()) if isinstance(container, dict) else list(np.ravel(np.array(container, object)))
+
+
+def test_gather_reaches_into_cells_and_leaves_them_as_they_were() -> None:
+    x, there = "text", DeviceArray()
+    cells = np.empty((1, 2), object)
+    cells[0, 0], cells[0, 1] = there, x
+    for container in (mc.Cell([there, x]), [there, x], (there, x), {"a": there, "b": x}, cells):
+        back = mc.gather(container)
+        assert type(back) is type(container)
+        first, second = back.values() if isinstance(back, dict) else back[0] if container is cells else back
+        assert first.tolist() == [[1.0, 1.0]] * 3
+        assert second is x
+        assert entries(container) == [there, x]
+
+
+def test_gather_of_structs_gives_new_ones() -> None:
+    s = mc.struct(Reward=DeviceArray(), Inner=mc.struct(Deep=[[DeviceArray()]]), Text="x")
+    back = mc.gather(s)
+    assert back.Reward.shape == back.Inner.Deep[0][0].shape == (3, 2)
+    assert isinstance(back.Inner.Deep[0], mc.Cell)
+    assert back.Text == "x"
+    assert isinstance(s.Reward, DeviceArray)
+    back.Text = "y"
+    assert s.Text == "x"
+    several = mc.struct()
+    several[1].X = DeviceArray()
+    assert mc.gather(several)._size() == several._size() == "1×2"
+    assert mc.gather(several)[1].X.shape == (3, 2)
+    assert mc.gather(several)[0].X.size == 0
+
+
+def test_gather_of_several_gives_as_many() -> None:
+    x = np.zeros(3)
+    a, b = mc.gather(DeviceArray(), x)
+    assert a.tolist() == [[1.0, 1.0]] * 3
+    assert b is x
+
+
+def test_what_is_on_the_host_altogether_is_returned_itself() -> None:
+    buffer = filled(4)
+    cells = np.array([None, 1], object)
+    every, batch = mc.allExperiences(buffer), mc.sample(buffer, 3)
+    for host in (every, every[1], every[1:3], batch, batch.Observation, mc.struct(), [1, 2], cells, "text", None):
+        assert mc.gather(host) is host
+
+
+@pytest.mark.parametrize("make", [mc.rlReplayMemory, mc.rlPrioritizedReplayMemory])
+def test_the_memory_of_a_buffer_is_on_the_host(make: Any) -> None:
+    buffer = make(*page_specs())
+
+    class Elsewhere(type(buffer.memory)):  # type: ignore[misc]
+        device = "cuda:0"
+
+    before, there = buffer.memory, object.__new__(Elsewhere)
+    with pytest.raises(rlm.NotAvailableError, match=r"memory: it is on cuda:0, and a MATLAB buffer.*ReturnGpuArray"):
+        buffer.memory = there
+    with pytest.raises(TypeError, match=r"memory: an rlmemory.ReplayMemory was expected; got dict"):
+        buffer.memory = {}
+    assert buffer.memory is before
+    buffer.memory = before.to("cpu")
+    assert buffer.Length == 0
