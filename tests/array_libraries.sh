@@ -7,10 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=${1:-.venv-arrays}
 python=${PYTHON:-.venv/bin/python}
 
-if ! "$folder/bin/python" -c 'import torch, jax, pytest, gymnasium, rlmemory' 2>/dev/null; then
+if ! "$folder/bin/python" -c 'import torch, jax, pytest, gymnasium, h5py, rlmemory' 2>/dev/null; then
   "$python" -m venv --clear "$folder"
   install=("$folder/bin/python" -m pip install --quiet --disable-pip-version-check)
-  "${install[@]}" -e . 'pytest>=8' 'hypothesis>=6.100' 'gymnasium>=1.0'
+  "${install[@]}" -e . 'pytest>=8' 'hypothesis>=6.100' 'gymnasium>=1.0' 'h5py>=3.10'
   "${install[@]}" ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0
   "${install[@]}" jax
 fi
