@@ -196,7 +196,10 @@ class DeviceArray:
 
         with _cuda.using(self._number):
             block = _cuda.allocate(self.nbytes)
-            pack(self._block, self._at, self.shape, self.strides, self.dtype.itemsize, block)
+            if self.contiguous:  # the driver's own copy
+                _cuda.transfer(self._block, self._at, self.nbytes, block, 0)
+            else:
+                pack(self._block, self._at, self.shape, self.strides, self.dtype.itemsize, block)
             _cuda.synchronize()
         return DeviceArray(block, 0, self.shape, self.dtype, self._number)
 

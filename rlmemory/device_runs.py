@@ -36,11 +36,6 @@ def moved(flat: DeviceArray, table: Ints, shape: Shape) -> DeviceArray:
     return out
 
 
-def copied(flat: DeviceArray) -> DeviceArray:
-    """A fresh array with the same entries."""
-    return moved(flat, np.array([[0, len(flat), 0]], np.int64), flat.shape)
-
-
 def padded(flat: DeviceArray, length: Ints, longest: int, fill: NDArray[Any] | None) -> DeviceArray:
     """The steps as rows of `longest` steps, of which row k has ``length[k]``, and `fill` (None: zeros) after them."""
     shape = (length.size, longest, *flat.shape[1:])

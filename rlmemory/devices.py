@@ -12,7 +12,7 @@ from .accept import as_numeric
 from .borrowed import is_on_device, viewed
 from .device_array import DeviceArray
 from .errors import NotPickleableError
-from .placing import number_of
+from .placing import fresh, number_of, uploaded, working_on
 from .store import Store, checked_device
 
 
@@ -83,12 +83,7 @@ def _lifted(leaf: Any, number: int) -> DeviceArray:
     from .kernels import _cuda
 
     with _cuda.using(number):
-        if is_on_device(leaf):
-            return viewed("value", leaf, number)
-        array = as_numeric("value", leaf)
-        block = _cuda.allocate(array.nbytes)
-        _cuda.upload(np.ascontiguousarray(array).reshape(-1).view(np.uint8), block)
-        return DeviceArray(block, 0, array.shape, array.dtype, number)
+        return viewed("value", leaf, number) if is_on_device(leaf) else uploaded(as_numeric("value", leaf), number)
 
 
 def joined(values: list[DeviceArray], axis: int) -> DeviceArray:
@@ -96,17 +91,14 @@ def joined(values: list[DeviceArray], axis: int) -> DeviceArray:
     from .kernels import _cuda
 
     first = values[0]
-    if axis:
-        lifted: DeviceArray = to_device(np.concatenate([value.copy_to_host() for value in values], axis), first.device)
-        return lifted
-    shape = (sum(len(value) for value in values), *first.shape[1:])
-    with _cuda.using(first._number):
-        block, at = _cuda.allocate(sum(value.nbytes for value in values)), 0
+    with working_on(first._number):
+        if axis:
+            return uploaded(np.concatenate([value.copy_to_host() for value in values], axis), first._number)
+        whole, at = fresh((sum(map(len, values)), *first.shape[1:]), first.dtype, first._number), 0
         for value in values:
-            _cuda.transfer(value._block, value._at, value.nbytes, block, at)
+            _cuda.transfer(value._block, value._at, value.nbytes, whole._block, at)
             at += value.nbytes
-        _cuda.synchronize()
-    return DeviceArray(block, 0, shape, first.dtype, first._number)
+        return whole
 
 
 def _lowered(leaf: Any) -> Any:

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from .accept import at_least
 from .arena import Arena
 from .autoreset import autoreset_mode, is_vector
-from .borrowed import is_on_device
-from .devices import joined, to_host
+from .borrowed import is_on_device, viewed
+from .devices import to_host
 from .errors import MissingKeyError, ShapeError, StructureError
 from .memory import ReplayMemory
-from .placing import lent, working_on
+from .placing import working_on
 
 Bools = NDArray[np.bool_]
 
@@ -201,8 +201,7 @@ class Recorder:
         if isinstance(arena, Arena):
             return to_host(leaf)
         with working_on(arena.number):
-            there = lent("observation", leaf, arena.number)
-            return joined([there.reshape(1, *there.shape)], 0)[0]
+            return viewed("observation", leaf, arena.number).copy()
 
     def _close(self, rows: Bools) -> None:
         for source in self._sources[rows & self._open]:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cuts import Cuts, Question, find_cuts
-from .device_array import DeviceArray
-from .device_runs import copied, mask_of, padded
+from .device_runs import mask_of, padded
 from .errors import ShapeError, StructureError
 from .nested import Nested, NestedKey, Path, check_mapping, find, lent_mapping, mapped, named, path_of, put, shown
 from .padding import check_padding, fill_of, warn_of_much_padding
@@ -249,8 +248,7 @@ def _flat(
 
 
 def _ragged(cuts: Cuts, flat: Nested) -> tuple[Nested, Ints]:
-    whole = mapped(flat, lambda _, leaf: copied(leaf) if isinstance(leaf, DeviceArray) else leaf.copy())
-    return whole, np.append(cuts.start, cuts.steps)
+    return mapped(flat, lambda _, leaf: leaf.copy()), np.append(cuts.start, cuts.steps)
 
 
 def _mask_path(cuts: Cuts) -> Path:
